@@ -1,0 +1,61 @@
+"""Effective Langevin equations from one stationary time series.
+
+    dx = Phi s(x) dt + sqrt(2) Sigma dW,   s = grad ln p,   Sigma Sigma^T = sym(Phi)
+
+The score s is learned from samples, so the steady state is right by construction; the mobility Phi is inferred from
+short-lag correlations, so the clock is right without any trial simulation.
+"""
+
+from . import systems
+from ._core.errors import (
+    ArgumentError,
+    DataError,
+    DivergenceError,
+    EffectiveLangevinError,
+    EstimateWarning,
+    ModelFileError,
+)
+from .data import Standardizer, TimeSeries
+from .estimate.mobility import (
+    CorrelationFit,
+    FiniteVolume,
+    IntegratedResponse,
+    LogCorrelation,
+    Mobility,
+    QuadraticVariation,
+)
+from .estimate.score import KGMM, MLP, DenoisingScore, Gaussian
+from .fit import fit
+from .model import LangevinModel, load
+from .simulate import EulerMaruyama, ExponentialEuler, StochasticHeun
+from .validate import Validation, validate
+
+__all__ = [
+    "KGMM",
+    "MLP",
+    "ArgumentError",
+    "CorrelationFit",
+    "DataError",
+    "DenoisingScore",
+    "DivergenceError",
+    "EffectiveLangevinError",
+    "EstimateWarning",
+    "EulerMaruyama",
+    "ExponentialEuler",
+    "FiniteVolume",
+    "Gaussian",
+    "IntegratedResponse",
+    "LangevinModel",
+    "LogCorrelation",
+    "Mobility",
+    "ModelFileError",
+    "QuadraticVariation",
+    "Standardizer",
+    "StochasticHeun",
+    "TimeSeries",
+    "Validation",
+    "fit",
+    "load",
+    "systems",
+    "validate",
+]

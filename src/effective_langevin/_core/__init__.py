@@ -1,0 +1,1 @@
+"""What every stage needs: errors, argument checks, random keys, progress, array types."""

@@ -1,0 +1,102 @@
+"""Argument checks: the only place that words argument errors.
+
+Every message reads "Argument `name` must be ..., but got ...", plus a hint how to repair it.
+"""
+
+from collections.abc import Iterable, Sequence
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+
+from .errors import ArgumentError, DataError
+
+
+def _bad(name: str, must: str, got: object, hint: str = "") -> ArgumentError:
+    message = f"Argument `{name}` must be {must}, but got {got!r}."
+    return ArgumentError(f"{message} {hint}".rstrip())
+
+
+def positive_number(name: str, value: Any, hint: str = "") -> float:
+    """Return `value` as a float, or explain that it has to be a positive finite number."""
+    if value is None:
+        raise ArgumentError(f"Argument `{name}` is missing: it must be a positive number. {hint}".rstrip())
+    if isinstance(value, bool) or not isinstance(value, Real) or not np.isfinite(value) or value <= 0:
+        raise _bad(name, "a positive number", value, hint)
+    return float(value)
+
+
+def optional_positive_number(name: str, value: Any, hint: str = "") -> float | None:
+    """As `positive_number`, but None means "choose it for me"."""
+    return None if value is None else positive_number(name, value, hint)
+
+
+def integer_at_least(name: str, value: Any, least: int) -> int:
+    """Return `value` as an int that is at least `least`."""
+    if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
+        raise _bad(name, f"an integer of at least {least}", value)
+    return int(value)
+
+
+def fraction(name: str, value: Any) -> float:
+    """Return `value` as a float strictly between 0 and 1."""
+    if isinstance(value, bool) or not isinstance(value, Real) or not 0 < value < 1:
+        raise _bad(name, "a number between 0 and 1", value)
+    return float(value)
+
+
+def one_of(name: str, value: Any, choices: Iterable[Any]) -> Any:
+    """Return `value` if it is among `choices`."""
+    choices = list(choices)
+    if value not in choices:
+        raise _bad(name, "one of " + ", ".join(repr(c) for c in choices), value)
+    return value
+
+
+def instance_of(name: str, value: Any, kinds: tuple[type, ...], hint: str = "") -> Any:
+    """Return `value` if it is an instance of one of `kinds`."""
+    if not isinstance(value, kinds):
+        raise _bad(name, "a " + " or ".join(k.__name__ for k in kinds), value, hint)
+    return value
+
+
+def texts(name: str, value: Sequence[str] | None, count: int, default: Sequence[str]) -> tuple[str, ...]:
+    """Return one text per variable."""
+    if value is None:
+        return tuple(default)
+    if isinstance(value, str) or len(value) != count:
+        raise _bad(name, f"a list of {count} texts, one per variable", value)
+    return tuple(str(v) for v in value)
+
+
+def shaped_array(name: str, value: Any, shape: tuple[int | None, ...], describe: str) -> np.ndarray:
+    """Return `value` as a float64 array of the given shape (None: any length)."""
+    array = np.asarray(value, dtype=float)
+    fits = array.ndim == len(shape) and all(want in (None, have) for want, have in zip(shape, array.shape))
+    if not fits:
+        raise ArgumentError(f"Argument `{name}` must have shape {describe}, but got {array.shape}.")
+    return array
+
+
+def real_samples(value: Any, where: str = "The series") -> np.ndarray:
+    """Return samples as a float64 array, refusing complex numbers, texts and infinities."""
+    try:
+        array = np.asarray(value)
+    except ValueError as error:
+        raise DataError(f"{where} is not a rectangular array of numbers: {error}.") from None
+    if np.iscomplexobj(array):
+        raise DataError(f"{where} is complex. Give real and imaginary parts as two variables.")
+    if array.dtype.kind not in "fiub":
+        raise DataError(f"{where} holds {array.dtype.name} values where numbers are needed. Convert or drop those columns.")
+    array = array.astype(float)
+    if np.isinf(array).any():
+        first = tuple(int(i) for i in np.argwhere(np.isinf(array))[0])
+        raise DataError(f"{where} holds {int(np.isinf(array).sum())} infinite values, the first at index {first}. "
+                        "Mark missing samples as NaN or repair them.")
+    return array
+
+
+def enough_samples(count: int, least: int, purpose: str) -> None:
+    """Refuse a series too short for `purpose`."""
+    if count < least:
+        raise DataError(f"The series has {count} usable samples; {purpose} needs at least {least}. Record for longer.")

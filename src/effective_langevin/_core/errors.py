@@ -1,0 +1,25 @@
+"""The exceptions and warnings a user can meet. Each carries a sentence in the user's words."""
+
+
+class EffectiveLangevinError(Exception):
+    """Base of every error raised on purpose by this package."""
+
+
+class ArgumentError(EffectiveLangevinError, ValueError):
+    """An argument has a value that cannot work."""
+
+
+class DataError(EffectiveLangevinError, ValueError):
+    """The series handed in cannot be modelled as it is."""
+
+
+class ModelFileError(EffectiveLangevinError, ValueError):
+    """A model file is missing, damaged, foreign or from a newer version."""
+
+
+class DivergenceError(EffectiveLangevinError, ArithmeticError):
+    """Every member of a simulation left the finite numbers."""
+
+
+class EstimateWarning(UserWarning):
+    """An estimate was made, but there is evidence that it should not be trusted blindly."""

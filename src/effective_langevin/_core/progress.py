@@ -1,0 +1,86 @@
+"""Progress of long work, without printing inside the stages.
+
+A stage says `with progress.task("Training", total=100) as advance: advance(1)`. Nothing happens unless a front end
+(the command line, or `el.fit(..., progress=True)`) has opened a display with `progress.shown()`.
+"""
+
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Protocol
+
+Advance = Callable[..., None]
+
+
+class Display(Protocol):
+    """What a display must offer to the stages."""
+
+    def task(self, name: str, total: float) -> Advance:
+        """Open a line of progress; the returned function advances it and may set a note."""
+        ...
+
+
+_display: ContextVar[Display | None] = ContextVar("progress_display", default=None)
+
+
+@contextmanager
+def task(name: str, total: float) -> Iterator[Advance]:
+    """A piece of long work of `total` units; yields `advance(units, note="")`."""
+    display = _display.get()
+    yield display.task(name, total) if display else (lambda units=1, note="": None)
+
+
+class _Lines:
+    """Progress on something that is not a terminal: a plain line every few seconds."""
+
+    def __init__(self, every: float = 5.0):
+        self.every = every
+
+    def task(self, name: str, total: float) -> Advance:
+        done, started, last = 0.0, time.monotonic(), time.monotonic()
+
+        def advance(units: float = 1, note: str = "") -> None:
+            nonlocal done, last
+            done += units
+            now = time.monotonic()
+            if now - last >= self.every or done >= total:
+                last = now
+                print(f"{name}: {100 * done / total:3.0f} % after {now - started:.0f} s {note}".rstrip(), file=sys.stderr)
+
+        return advance
+
+
+class _Bars:
+    """Progress on a terminal: one rich bar per stage, with the time left."""
+
+    def __init__(self, bars):
+        self.bars = bars
+
+    def task(self, name: str, total: float) -> Advance:
+        identity = self.bars.add_task(name, total=total, note="")
+        return lambda units=1, note="": self.bars.update(identity, advance=units, note=note)
+
+
+@contextmanager
+def shown() -> Iterator[None]:
+    """Show the progress of everything that runs inside this block."""
+    if sys.stderr.isatty():
+        from rich.console import Console
+        from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+        columns = (TextColumn("{task.description:<28}"), BarColumn(), TextColumn("{task.percentage:>3.0f} %"),
+                   TimeElapsedColumn(), TimeRemainingColumn(), TextColumn("{task.fields[note]}"))
+        with Progress(*columns, console=Console(stderr=True)) as bars:
+            token = _display.set(_Bars(bars))
+            try:
+                yield
+            finally:
+                _display.reset(token)
+    else:
+        token = _display.set(_Lines())
+        try:
+            yield
+        finally:
+            _display.reset(token)

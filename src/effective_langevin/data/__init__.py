@@ -1,0 +1,7 @@
+"""Stage 1: the series as the user has it, and the standardised units inside."""
+
+from .lags import LaggedMoments, lagged_moments
+from .series import TimeSeries
+from .standardize import Standardizer
+
+__all__ = ["LaggedMoments", "Standardizer", "TimeSeries", "lagged_moments"]

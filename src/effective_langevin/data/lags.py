@@ -1,0 +1,80 @@
+"""Lagged second moments that never cross a gap, a NaN or the border between two records.
+
+    < a(t + lag) b(t)^T >  for many lags, as sums over groups of consecutive origins t
+
+The segments are laid out in one array with zeros between them, as wide as the largest lag, and a column of ones beside
+the data. Products across a border then vanish by themselves, and the number of pairs comes out of the same product.
+Groups give error bars: leave one out, or draw them with replacement.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float
+
+from .._core.types import LagMatrices, Samples
+
+_BLOCK = 1 << 15
+
+
+@dataclass(frozen=True)
+class LaggedMoments:
+    """Sums of products a(t + lag) b(t)^T and numbers of pairs, per group of origins and per lag."""
+
+    lags: np.ndarray
+    sums: Float[np.ndarray, "group lag a b"]
+    pairs: Float[np.ndarray, "group lag"]
+
+    def mean(self, weights: np.ndarray | None = None) -> LagMatrices:
+        """< a(t + lag) b(t)^T > over all groups, or over groups counted `weights` times each."""
+        weights = np.ones(len(self.sums)) if weights is None else weights
+        pairs = np.tensordot(weights, self.pairs, 1)
+        return np.tensordot(weights, self.sums, 1) / np.maximum(pairs, 1)[:, None, None]
+
+
+def lagged_moments(future: Sequence[Samples], past: Sequence[Samples], lags: Sequence[int] | np.ndarray,
+                   groups: int = 1) -> LaggedMoments:
+    """Second moments of `future` at t + lag with `past` at t; both are lists of segments of the same lengths."""
+    lags = np.asarray(lags, dtype=int)
+    gap = int(lags.max())
+    a, b = _laid_out(future, gap), _laid_out(past, gap)
+    edges = _group_edges([len(s) for s in past], gap, groups)
+    sums = np.zeros((groups, len(lags), a.shape[1], b.shape[1]))
+    for group in range(groups):
+        for start in range(edges[group], edges[group + 1], _BLOCK):
+            stop = min(start + _BLOCK, edges[group + 1])
+            origin = b[start:stop].astype(np.float64, copy=False).T
+            window = a[start:stop + gap].astype(np.float64, copy=False)
+            for k, lag in enumerate(lags):
+                sums[group, k] += (origin @ window[lag:lag + stop - start]).T
+    return LaggedMoments(lags, sums[:, :, :-1, :-1], sums[:, :, -1, -1])
+
+
+def _laid_out(segments: Sequence[Samples], gap: int) -> np.ndarray:
+    """Segments in one array, a column of ones beside them, `gap` rows of zeros after each."""
+    width = segments[0].shape[1]
+    out = np.zeros((sum(len(s) + gap for s in segments), width + 1), dtype=segments[0].dtype)
+    start = 0
+    for segment in segments:
+        out[start:start + len(segment), :width] = segment
+        out[start:start + len(segment), width] = 1
+        start += len(segment) + gap
+    return out
+
+
+def _group_edges(lengths: Sequence[int], gap: int, groups: int) -> np.ndarray:
+    """Edges, in the laid-out array, of groups that hold equally many samples."""
+    ends = np.cumsum(lengths)
+    targets = np.linspace(0, ends[-1], groups + 1).astype(int)
+    owner = np.minimum(np.searchsorted(ends, targets, side="right"), len(lengths) - 1)
+    edges = targets + owner * gap
+    edges[-1] = ends[-1] + (len(lengths) - 1) * gap
+    return edges
+
+
+def integral_time(acf: Float[np.ndarray, " lag"], dt: float) -> float:
+    """Integral of a normalised autocorrelation up to its first zero: the time between independent samples is twice it."""
+    below = np.flatnonzero(acf <= 0)
+    stop = below[0] if len(below) else len(acf)
+    return float(dt * (acf[:stop].sum() - 0.5))

@@ -1,0 +1,104 @@
+"""What a mobility is, and what every way of inferring one has in common."""
+
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Any, Protocol
+
+import jax
+import numpy as np
+
+from ..._core.errors import EstimateWarning
+from ..._core.types import Matrix
+from ...data import Standardizer, TimeSeries, lagged_moments
+from ...data.lags import integral_time
+from ..score import ScoreFit
+
+
+@dataclass(frozen=True)
+class Mobility:
+    """Phi, whose symmetric part is the diffusion and whose antisymmetric part is the circulation.
+
+    `standard_error` is the sampling error of each entry (leave-one-block-out), with the learned score taken as given.
+    """
+
+    matrix: Matrix
+    standard_error: Matrix
+    method: str
+    diagnostics: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def symmetric(self) -> Matrix:
+        """Phi_S: the diffusion tensor."""
+        return 0.5 * (self.matrix + self.matrix.T)
+
+    @property
+    def antisymmetric(self) -> Matrix:
+        """Phi_A: the mean circulation."""
+        return 0.5 * (self.matrix - self.matrix.T)
+
+    @property
+    def noise_factor(self) -> Matrix:
+        """Sigma, lower triangular, with Sigma Sigma^T = Phi_S."""
+        return np.linalg.cholesky(self.symmetric)
+
+    def to_physical(self, units: Standardizer) -> "Mobility":
+        """The same mobility in physical units."""
+        return replace(self, matrix=units.mobility_to_physical(self.matrix),
+                       standard_error=units.mobility_to_physical(self.standard_error))
+
+
+class MobilityStrategy(Protocol):
+    """How to infer a mobility from a standardised series and its score."""
+
+    def infer(self, series: TimeSeries, score: ScoreFit, *, key: jax.Array) -> tuple[Matrix, Matrix, dict[str, Any]]:
+        """Phi, its standard error, and diagnostics."""
+        ...
+
+
+def estimate_mobility(series: TimeSeries, score: ScoreFit, strategy: MobilityStrategy, *, key: jax.Array) -> Mobility:
+    """Infer Phi; if its symmetric part is not positive definite, lift it there, for drift and noise alike."""
+    phi, standard_error, diagnostics = strategy.infer(series, score, key=key)
+    lifted = getattr(strategy, "lift", lift_eigenvalues)(phi)
+    moved = float(np.linalg.norm(lifted - phi) / np.linalg.norm(phi))
+    if moved > 0:
+        warnings.warn(f"The inferred diffusion was not positive definite: the mobility was moved by {100 * moved:.2g} % to "
+                      "make it so. The series may be too short, noisy or sampled too coarsely.", EstimateWarning, stacklevel=3)
+    return Mobility(lifted, standard_error, type(strategy).__name__, {**diagnostics, "lifted_by": moved})
+
+
+def lift_eigenvalues(phi: Matrix, floor: float = 1e-4) -> Matrix:
+    """Raise the eigenvalues of the symmetric part to at least `floor` times the largest; keep the antisymmetric part."""
+    values, vectors = np.linalg.eigh(0.5 * (phi + phi.T))
+    least = floor * np.abs(values).max()
+    if values.min() >= least:
+        return phi
+    return vectors @ np.diag(np.maximum(values, least)) @ vectors.T + 0.5 * (phi - phi.T)
+
+
+def error_groups(series: TimeSeries) -> int:
+    """Number of blocks for error bars: each at least ten integral times long, at most 32."""
+    return int(np.clip(series.duration / (10 * max(integral_times(series).max(), series.dt)), 4, 32))
+
+
+def integral_times(series: TimeSeries) -> np.ndarray:
+    """Integral time of each variable of a standardised series, from lags that double until all have decayed."""
+    longest = max(len(s) for s in series.segments)
+    reach = 16
+    while True:
+        reach = min(reach, max(longest // 4, 1))
+        stride = max(1, reach // 64)
+        lags = np.arange(0, reach + 1, stride)
+        moments = lagged_moments(series.segments, series.segments, lags).mean()
+        variance = np.diagonal(moments[0])
+        acf = np.diagonal(moments, axis1=1, axis2=2) / variance
+        if (acf.min(axis=0) <= 0.1).all() or reach >= longest // 4 or reach >= 1 << 14:
+            return np.array([max(integral_time(a, stride * series.dt), 0.5 * series.dt) for a in acf.T])
+        reach *= 4
+
+
+def jackknife(estimate: Callable[[np.ndarray], np.ndarray], groups: int) -> tuple[np.ndarray, np.ndarray]:
+    """An estimate from all groups and its standard error from leaving out each in turn."""
+    value = estimate(np.ones(groups))
+    others = np.array([estimate(1.0 - np.eye(groups)[g]) for g in range(groups)])
+    return value, np.sqrt((groups - 1) * others.var(axis=0))

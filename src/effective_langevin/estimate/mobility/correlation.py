@@ -1,0 +1,105 @@
+"""Mobilities from the correlation matrix C(tau) = < x(t + tau) x(t)^T > alone."""
+
+import warnings
+from dataclasses import dataclass
+
+import jax
+import numpy as np
+from scipy.linalg import logm
+
+from ..._core import checks
+from ..._core.errors import EstimateWarning
+from ..._core.types import Matrix
+from ...data import TimeSeries, lagged_moments
+from ..score import ScoreFit
+from .base import error_groups, jackknife
+
+
+@dataclass(frozen=True)
+class QuadraticVariation:
+    """Phi_S = < dx dx^T > / 2h, Phi_A = -(C(h) - C(h)^T) / 2h.
+
+    Positive by construction and consistent as h -> 0; biased by O(h), and by any measurement noise over h.
+    """
+
+    lag: int = 1
+
+    def __post_init__(self):
+        checks.integer_at_least("lag", self.lag, 1)
+
+    def infer(self, series: TimeSeries, score: ScoreFit, *, key: jax.Array):
+        """Second moments of increments at one lag."""
+        groups, h = error_groups(series), self.lag * series.dt
+        increments = [s[self.lag:] - s[:-self.lag] for s in series.segments if len(s) > self.lag]
+        squares = lagged_moments(increments, increments, [0], groups)
+        crossed = lagged_moments(series.segments, series.segments, [self.lag], groups)
+
+        def estimate(weights) -> Matrix:
+            lagged = crossed.mean(weights)[0]
+            return (squares.mean(weights)[0] - (lagged - lagged.T)) / (2 * h)
+
+        return *jackknife(estimate, groups), {}
+
+
+@dataclass(frozen=True)
+class CorrelationFit:
+    """-dC/dt(0+) from a polynomial of `degree` through C at lags 0 ... `lags` (Richardson when they are equal).
+
+    With `skip_zero` the value at lag 0, the only one that measurement noise touches, is left out.
+    """
+
+    degree: int = 3
+    lags: int = 5
+    skip_zero: bool = False
+
+    def __post_init__(self):
+        checks.integer_at_least("degree", self.degree, 1)
+        checks.integer_at_least("lags", self.lags, self.degree + self.skip_zero)
+
+    def infer(self, series: TimeSeries, score: ScoreFit, *, key: jax.Array):
+        """Least squares for the slope at the origin."""
+        groups = error_groups(series)
+        moments = lagged_moments(series.segments, series.segments, np.arange(self.lags + 1), groups)
+        steps = np.arange(1, self.lags + 1)
+        if self.skip_zero:
+            powers = steps[:, None] ** np.arange(self.degree + 1)
+            slope = np.linalg.pinv(powers)[1]
+        else:
+            powers = steps[:, None] ** np.arange(1, self.degree + 1)
+            slope = np.linalg.pinv(powers)[0]
+
+        def estimate(weights) -> Matrix:
+            correlation = moments.mean(weights)
+            origin = 0.0 if self.skip_zero else correlation[0]
+            return -np.tensordot(slope, correlation[1:] - origin, 1) / series.dt
+
+        return *jackknife(estimate, groups), {}
+
+
+@dataclass(frozen=True)
+class LogCorrelation:
+    """Phi = A C(0) with A = -log(C(h) C(0)^-1) / h: the linear inverse model, exact when E[x(h) | x(0)] is affine."""
+
+    lag: int = 1
+
+    def __post_init__(self):
+        checks.integer_at_least("lag", self.lag, 1)
+
+    def infer(self, series: TimeSeries, score: ScoreFit, *, key: jax.Array):
+        """Matrix logarithm of the propagator."""
+        groups = error_groups(series)
+        moments = lagged_moments(series.segments, series.segments, [0, self.lag], groups)
+
+        def propagator(weights) -> Matrix:
+            now, later = moments.mean(weights)
+            return np.linalg.solve(now.T, later.T).T
+
+        def estimate(weights) -> Matrix:
+            rates = -logm(propagator(weights)).real / (self.lag * series.dt)
+            return rates @ moments.mean(weights)[0]
+
+        eigenvalues = np.linalg.eigvals(propagator(np.ones(groups)))
+        if (np.abs(eigenvalues.imag) < 1e-12).any() and eigenvalues[np.abs(eigenvalues.imag) < 1e-12].real.min() <= 0:
+            warnings.warn("The lagged correlation has a negative eigenvalue: its logarithm is not real. The sampling is too "
+                          "coarse for a linear inverse model at this lag.", EstimateWarning, stacklevel=4)
+        return *jackknife(estimate, groups), {}

@@ -1,0 +1,5 @@
+"""Partition of state space into control volumes by a bisecting k-means tree."""
+
+from .tree import Tree, grow_tree
+
+__all__ = ["Tree", "grow_tree"]

@@ -1,0 +1,9 @@
+"""The score s = grad ln p, learned from samples."""
+
+from .base import Score, ScoreFit, estimate_score
+from .denoising import DenoisingScore
+from .gaussian import Gaussian
+from .kgmm import KGMM
+from .networks import MLP
+
+__all__ = ["KGMM", "MLP", "DenoisingScore", "Gaussian", "Score", "ScoreFit", "estimate_score"]

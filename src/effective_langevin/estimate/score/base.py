@@ -1,0 +1,102 @@
+"""What a learned score is, and how any strategy is turned into one with its Stein matrix."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from ..._core import keys
+from ..._core.types import Matrix, Samples
+from ...data import TimeSeries
+from .calibration import calibration_matrix, stein_error, stein_matrix
+
+_BLOCK = 1 << 16
+_STEIN_PARTS = 10
+
+
+class Score(eqx.Module):
+    """s(x) = gain (network(x) - precision x) for one standardised state.
+
+    Without a network it is the Gaussian score; `gain` is the identity unless the score was calibrated.
+    """
+
+    precision: Float[Array, "var var"]
+    gain: Float[Array, "var var"]
+    network: Callable | None = None
+
+    @classmethod
+    def around(cls, precision: Matrix, network: Callable | None = None) -> "Score":
+        """An uncalibrated score with the given linear part."""
+        return cls(jnp.asarray(precision, jnp.float32), jnp.eye(len(precision), dtype=jnp.float32), network)
+
+    def __call__(self, x: Float[Array, " var"]) -> Float[Array, " var"]:
+        """grad ln p at one state."""
+        value = -self.precision @ x
+        return self.gain @ (value if self.network is None else value + self.network(x))
+
+    def scaled_by(self, matrix: Matrix) -> "Score":
+        """matrix @ s."""
+        return Score(self.precision, jnp.asarray(matrix, jnp.float32) @ self.gain, self.network)
+
+    def over(self, samples: Samples) -> Samples:
+        """grad ln p at many states, in blocks of bounded memory."""
+        blocks = [_evaluate(self, samples[i:i + _BLOCK]) for i in range(0, len(samples), _BLOCK)]
+        return np.concatenate([np.asarray(b) for b in blocks])
+
+
+@eqx.filter_jit
+def _evaluate(score: Score, samples):
+    return jax.vmap(score)(jnp.asarray(samples, jnp.float32))
+
+
+@dataclass(frozen=True)
+class ScoreFit:
+    """A learned score of p_sigma with what is known about its quality."""
+
+    function: Score
+    noise_level: float
+    stein: Matrix
+    stein_standard_error: float
+    covariance: Matrix
+    diagnostics: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def stein_error(self) -> float:
+        """|V + I|_F / sqrt(D) on held-out samples."""
+        return stein_error(self.stein)
+
+
+class ScoreStrategy(Protocol):
+    """How to learn a score: `learn` sees the training samples in time order and returns an uncalibrated fit."""
+
+    calibrate: bool
+
+    def learn(self, train: Samples, held_out: Samples, *, key: jax.Array) -> tuple[Score, float, dict[str, Any]]:
+        """The score, the noise level it belongs to, and diagnostics."""
+        ...
+
+
+def estimate_score(series: TimeSeries, strategy: ScoreStrategy, *, key: jax.Array) -> ScoreFit:
+    """Learn the score on the training part of a standardised series; calibrate it; judge it on the held-out part.
+
+    V = < s(y) y^T > over y = x + sigma z is -I for a perfect score (Stein). The calibrated score is -V^-1 s with V from
+    the training part; the V reported is that of the held-out part.
+    """
+    train, held_out = (part.stacked().astype(np.float32) for part in series.split())
+    score, noise_level, diagnostics = strategy.learn(train, held_out, key=keys.named(key, "learn"))
+    if strategy.calibrate:
+        stein = stein_matrix(score.over, train, noise_level, key=keys.named(key, "calibration"))
+        score = score.scaled_by(calibration_matrix(stein))
+        diagnostics = {**diagnostics, "stein_before_calibration": stein.tolist()}
+    parts = [stein_matrix(score.over, part, noise_level, key=keys.named(key, f"stein {i}"))
+             for i, part in enumerate(np.array_split(held_out, _STEIN_PARTS))]
+    stein, uncertainty = np.mean(parts, axis=0), np.std(parts, axis=0, ddof=1) / np.sqrt(_STEIN_PARTS)
+    covariance = np.cov(train.T.astype(float)).reshape(stein.shape) + noise_level**2 * np.eye(len(stein))
+    return ScoreFit(score, noise_level, stein, float(np.linalg.norm(uncertainty) / np.sqrt(len(stein))), covariance, diagnostics)
+
+

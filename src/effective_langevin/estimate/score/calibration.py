@@ -1,0 +1,32 @@
+"""Stein's identity: the check of a score, and its repair."""
+
+from collections.abc import Callable
+
+import jax
+import numpy as np
+
+from ..._core.types import Matrix, Samples
+
+
+def perturbed(samples: Samples, noise_level: float, *, key: jax.Array) -> Samples:
+    """y = x + sigma z: samples of p_sigma."""
+    if noise_level == 0:
+        return samples
+    return samples + noise_level * np.asarray(jax.random.normal(key, samples.shape), samples.dtype)
+
+
+def stein_matrix(score: Callable[[Samples], Samples], samples: Samples, noise_level: float, *, key: jax.Array) -> Matrix:
+    """V = < s(y) y^T > over y ~ p_sigma, for standardised samples (paper, Sec. III); -I for a perfect score."""
+    y = perturbed(samples, noise_level, key=key)
+    values = score(y).astype(float)
+    return values.T @ y.astype(float) / len(y)
+
+
+def stein_error(stein: Matrix) -> float:
+    """|V + I|_F / sqrt(D)."""
+    return float(np.linalg.norm(stein + np.eye(len(stein))) / np.sqrt(len(stein)))
+
+
+def calibration_matrix(stein: Matrix) -> Matrix:
+    """-V^-1: the score multiplied by it satisfies Stein's identity."""
+    return -np.linalg.inv(stein)

@@ -1,0 +1,163 @@
+"""KGMM: conditional means of the noise in k-means cells, interpolated by a small network (paper, Sec. II.B).
+
+    y = x + sigma z,   s(c_j) = -E[z | y in cell j] / sigma,   network fitted to (c_j, s_j)
+
+The average over z is repeated with fresh antithetic draws until its Monte-Carlo error is below the sampling error of
+the data themselves (half of it, to be safe); the network is fitted with each cell weighted by its population.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from ..._core import checks, keys, progress
+from ..._core.types import Samples, Vector
+from ..partition import Tree, grow_tree
+from .base import Score
+from .calibration import perturbed
+from .networks import MLP
+from .noise_level import CANDIDATES, choose_noise_level
+from .training import train
+
+_BLOCK = 1 << 15
+_GROUPS = 8
+
+
+@dataclass(frozen=True)
+class KGMM:
+    """k-means Gaussian-mixture score, for a few dimensions.
+
+    `noise_level` and `cells` are chosen from the data when not given; `max_draws` bounds the antithetic pairs of z.
+    """
+
+    noise_level: float | None = None
+    cells: int | None = None
+    hidden: tuple[int, ...] = (128, 64)
+    max_draws: int = 32
+    steps: int = 2000
+    calibrate: bool = True
+
+    def __post_init__(self):
+        checks.optional_positive_number("noise_level", self.noise_level)
+        if self.cells is not None:
+            checks.integer_at_least("cells", self.cells, 2)
+        checks.integer_at_least("max_draws", self.max_draws, 2)
+        checks.integer_at_least("steps", self.steps, 1)
+
+    def learn(self, train: Samples, held_out: Samples, *, key: jax.Array):
+        """Choose the noise level if need be, average z in cells, fit the network."""
+        evidence: dict[str, Any] = {}
+        level = self.noise_level
+        if level is None:
+            pilot = self._partition(train, CANDIDATES[-1], key=key)
+            level, evidence = choose_noise_level(
+                lambda sigma: self._fit(pilot, train, sigma, 4, 800, key=key)[0], held_out, key=keys.named(key, "noise level"))
+        tree = self._partition(train, level, key=key)
+        score, diagnostics = self._fit(tree, train, level, self.max_draws, self.steps, key=key)
+        return score, level, {**evidence, **diagnostics}
+
+    def _partition(self, samples: Samples, sigma: float, *, key: jax.Array) -> Tree:
+        cells = min(self.cells or default_cells(*samples.shape), len(samples) // 2)
+        return grow_tree(perturbed(samples, sigma, key=keys.named(key, "first draw")), cells=cells, key=keys.named(key, "tree"))
+
+    def _fit(self, tree: Tree, samples: Samples, sigma: float, max_draws: int, steps: int, *, key: jax.Array):
+        means = average_noise(tree, samples, sigma, max_draws, key=keys.named(key, "draws"))
+        network, losses = _interpolate(means, MLP(self.hidden), steps, key=keys.named(key, "network"))
+        score = Score.around(np.zeros((samples.shape[1],) * 2), network)
+        return score, {"cells": tree.cells, "draws": means.draws, "monte_carlo_error": means.monte_carlo_error,
+                       "sampling_error": means.sampling_error, "loss_curve": losses[::max(1, len(losses) // 200)].tolist()}
+
+
+def default_cells(samples: int, dimension: int) -> int:
+    """Cells that resolve the density while each still holds hundreds of samples."""
+    return int(np.clip(samples // 500, 20, {1: 200, 2: 2000}.get(dimension, 4000)))
+
+
+@dataclass(frozen=True)
+class CellScores:
+    """Score in each cell: where, how much, with which weight, and how precise."""
+
+    centres: Samples
+    scores: Samples
+    weights: Vector
+    draws: int
+    monte_carlo_error: float
+    sampling_error: float
+
+
+def average_noise(tree: Tree, samples: Samples, sigma: float, max_draws: int, *, key: jax.Array) -> CellScores:
+    """s(c_j) = -E[z | cell j] / sigma over antithetic draws, stopped when more draws would not help."""
+    blocks = -(-len(samples) // (_BLOCK * _GROUPS)) * _GROUPS
+    shape = (blocks, -(-len(samples) // blocks), samples.shape[1])
+    fill = shape[0] * shape[1] - len(samples)
+    x = jnp.asarray(np.pad(samples, ((0, fill), (0, 0)), mode="edge"), jnp.float32).reshape(shape)
+    valid = jnp.asarray(np.arange(shape[0] * shape[1]) < len(samples), jnp.float32).reshape(shape[:2])
+    width, draws, monte_carlo, sampling = samples.shape[1], [], np.inf, 0.0
+    with progress.task("Averaging noise in cells", max_draws) as tick:
+        for draw in range(max_draws):
+            sums = _one_draw(tree, x, valid, jnp.float32(sigma), jax.random.fold_in(key, draw))
+            draws.append(np.asarray(sums, float))
+            tick(1)
+            if len(draws) >= 4 and len(draws) % 4 == 0:
+                monte_carlo, sampling = _errors(np.array(draws), sigma, width)
+                if monte_carlo < 0.5 * sampling:
+                    tick(max_draws - draw - 1)
+                    break
+    total = np.sum(draws, axis=(0, 1))
+    count = np.maximum(total[:, -1:], 1.0)
+    weights = total[:, -1] / total[:, -1].sum()
+    return CellScores(total[:, width:-1] / count, -total[:, :width] / count / sigma, weights, len(draws), monte_carlo, sampling)
+
+
+@eqx.filter_jit
+def _one_draw(tree: Tree, x, valid, sigma, key):
+    """Sums of z, y and 1 per cell and group of blocks, for one antithetic pair of draws."""
+
+    def block(sums, inputs):
+        points, valid, key, group = inputs
+        z = jax.random.normal(key, points.shape)
+        for sign in (1.0, -1.0):
+            y = points + sign * sigma * z
+            rows = jnp.concatenate([sign * z, y, jnp.ones((len(y), 1))], axis=1) * valid[:, None]
+            sums = sums.at[group * tree.cells + tree.descend(y)].add(rows)
+        return sums, None
+
+    groups = jnp.arange(len(x)) * _GROUPS // len(x)
+    start = jnp.zeros((_GROUPS * tree.cells, 2 * x.shape[-1] + 1))
+    sums = jax.lax.scan(block, start, (x, valid, jax.random.split(key, len(x)), groups))[0]
+    return sums.reshape(_GROUPS, tree.cells, -1)
+
+
+def _errors(draws: np.ndarray, sigma: float, width: int) -> tuple[float, float]:
+    """Monte-Carlo error (spread between draws) and sampling error (spread between stretches of the record)."""
+    weights = draws.sum(axis=(0, 1))[:, -1]
+    weights = weights / weights.sum()
+
+    def spread(sums: np.ndarray) -> float:
+        scores = sums[..., :width] / np.maximum(sums[..., -1:], 1.0) / sigma
+        variance = scores.var(axis=0, ddof=1) / len(scores)
+        return float(weights @ variance.mean(axis=1))
+
+    monte_carlo, total = spread(draws.sum(axis=1)), spread(draws.sum(axis=0))
+    return float(np.sqrt(monte_carlo)), float(np.sqrt(max(total - monte_carlo, 0.0)))
+
+
+def _interpolate(means: CellScores, network: MLP, steps: int, *, key: jax.Array):
+    """Fit the network to the cell scores, in units of their own size."""
+    scale = float(np.sqrt(means.weights @ (means.scores**2).mean(axis=1)))
+    data = tuple(jnp.asarray(a, jnp.float32) for a in (means.centres, means.scores / scale, means.weights))
+    fitted, losses = train(network.build(means.centres.shape[1], key=key), weighted_loss, data, steps=steps,
+                           learning_rate=5e-3, key=key, label="Fitting the network")
+    return fitted.scaled_by(scale), losses
+
+
+def weighted_loss(network, data, key):
+    """Mean squared error over cells, each counted by its population."""
+    centres, scores, weights = data
+    return jnp.sum(weights[:, None] * (jax.vmap(network)(centres) - scores) ** 2)
+
+

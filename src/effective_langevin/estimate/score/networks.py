@@ -1,0 +1,48 @@
+"""Network architectures: small frozen descriptions that build equinox modules for one sample."""
+
+from dataclasses import dataclass
+
+import equinox as eqx
+import jax
+from jaxtyping import Array, Float
+
+from ..._core import checks
+
+
+class Layers(eqx.Module):
+    """Linear layers with swish between them and a linear output."""
+
+    layers: list[eqx.nn.Linear]
+
+    def __call__(self, x: Float[Array, " var"]) -> Float[Array, " var"]:
+        for layer in self.layers[:-1]:
+            x = jax.nn.swish(layer(x))
+        return self.layers[-1](x)
+
+    @property
+    def hidden(self) -> tuple[int, ...]:
+        """Widths of the hidden layers."""
+        return tuple(layer.weight.shape[0] for layer in self.layers[:-1])
+
+    def scaled_by(self, factor: float) -> "Layers":
+        """The network times a number, absorbed in its last layer."""
+        def ends(network):
+            return network.layers[-1].weight, network.layers[-1].bias
+
+        return eqx.tree_at(ends, self, tuple(factor * end for end in ends(self)))
+
+
+@dataclass(frozen=True)
+class MLP:
+    """A multilayer perceptron; the paper's low-dimensional systems use hidden layers of 128 and 64."""
+
+    hidden: tuple[int, ...] = (128, 64)
+
+    def __post_init__(self):
+        object.__setattr__(self, "hidden", tuple(checks.integer_at_least("hidden", h, 1) for h in self.hidden))
+
+    def build(self, dimension: int, *, key: jax.Array) -> Layers:
+        """Fresh weights for a state of that dimension."""
+        sizes = (dimension, *self.hidden, dimension)
+        keys = jax.random.split(key, len(sizes) - 1)
+        return Layers([eqx.nn.Linear(a, b, key=k) for a, b, k in zip(sizes[:-1], sizes[1:], keys)])

@@ -1,0 +1,56 @@
+"""The paper's algorithm in one screen: a series in, a Langevin model out."""
+
+import platform
+from dataclasses import asdict
+from importlib.metadata import version
+from typing import Any
+
+import jax
+import numpy as np
+
+from ._core import checks, keys
+from .data import Standardizer, TimeSeries
+from .estimate.mobility import IntegratedResponse, estimate_mobility
+from .estimate.mobility.base import MobilityStrategy
+from .estimate.score import KGMM, DenoisingScore, estimate_score
+from .estimate.score.base import ScoreStrategy
+from .model import LangevinModel
+
+_KGMM_DIMENSIONS = 6
+_LEAST_SAMPLES = 100
+_KEPT_STATES = 4096
+
+
+def fit(series: TimeSeries, *, score: ScoreStrategy | None = None, mobility: MobilityStrategy | None = None,
+        seed: int = 0) -> LangevinModel:
+    """Learn the effective Langevin equation dx = Phi s(x) dt + sqrt(2) Sigma dW of a stationary series.
+
+    `score` defaults to `KGMM` up to 6 variables and `DenoisingScore` above; `mobility` to `IntegratedResponse`. What is
+    not given is chosen from the data; the evidence is in `model.diagnostics`.
+    """
+    checks.instance_of("series", series, (TimeSeries,), "Wrap your array first: el.TimeSeries(values, dt=...).")
+    checks.enough_samples(series.n_samples, _LEAST_SAMPLES, "a fit")
+    key = keys.key_from_seed(seed)
+    score = score or (KGMM() if series.dimension <= _KGMM_DIMENSIONS else DenoisingScore())
+    mobility = mobility or IntegratedResponse()
+
+    units = Standardizer.from_series(series)
+    standard = series.map(units.to_standard)
+    score_fit = estimate_score(standard, score, key=keys.named(key, "score"))
+    phi = estimate_mobility(standard, score_fit, mobility, key=keys.named(key, "mobility"))
+
+    states = np.random.default_rng(seed).choice(series.stacked(), min(_KEPT_STATES, series.n_samples), replace=False)
+    return LangevinModel(units, score_fit, phi.to_physical(units), series.dt, series.names, series.units, series.time_unit,
+                         states, _provenance(series, score, mobility, seed))
+
+
+def describe(strategy: Any) -> dict[str, Any]:
+    """A strategy as plain data: its kind and its settings."""
+    return {"kind": type(strategy).__name__, **asdict(strategy)}
+
+
+def _provenance(series: TimeSeries, score: ScoreStrategy, mobility: MobilityStrategy, seed: int) -> dict[str, Any]:
+    return {"seed": seed, "score": describe(score), "mobility": describe(mobility), "samples": series.n_samples,
+            "segments": len(series.segments), "dropped": series.dropped,
+            "versions": {"effective-langevin": version("effective-langevin"), "jax": jax.__version__,
+                         "numpy": np.__version__, "python": platform.python_version()}}

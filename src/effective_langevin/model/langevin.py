@@ -1,0 +1,193 @@
+"""`LangevinModel`: dx = Phi s(x) dt + sqrt(2) Sigma dW with Sigma Sigma^T = sym(Phi), in physical units."""
+
+import os
+import warnings
+from dataclasses import dataclass, field
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from .._core import checks, keys
+from .._core.errors import ArgumentError, DivergenceError, EstimateWarning, ModelFileError
+from .._core.types import Samples
+from ..data import Standardizer, TimeSeries
+from ..estimate.mobility import Mobility
+from ..estimate.score import MLP, Score, ScoreFit
+from ..simulate import EulerMaruyama, ExponentialEuler, StochasticHeun, integrate
+from ..simulate.steppers import Equation, Stepper
+from . import storage
+
+_RESOLUTION = {EulerMaruyama: 0.05, StochasticHeun: 0.2, ExponentialEuler: 0.1}
+
+
+class LangevinDrift(eqx.Module):
+    """Phi s(x), standardised, for one state."""
+
+    score: Score
+    phi: jax.Array
+
+    def __call__(self, x):
+        return self.phi @ self.score(x)
+
+
+@dataclass(frozen=True)
+class LangevinModel:
+    """An effective Langevin equation with the steady state of the data by construction.
+
+    Everything public is in physical units. `states` are samples of the data from which simulations start.
+    """
+
+    units: Standardizer
+    score: ScoreFit
+    mobility: Mobility
+    dt: float
+    names: tuple[str, ...]
+    unit_labels: tuple[str, ...]
+    time_unit: str
+    states: Samples
+    provenance: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def dimension(self) -> int:
+        """Number of variables."""
+        return len(self.names)
+
+    @property
+    def diagnostics(self) -> dict[str, Any]:
+        """The evidence behind every choice: how the score and the mobility were found."""
+        return {"score": {**self.score.diagnostics, "noise_level": self.score.noise_level, "stein": self.score.stein.tolist(),
+                          "stein_error": self.score.stein_error}, "mobility": self.mobility.diagnostics}
+
+    def score_function(self, x: Samples) -> Samples:
+        """grad ln p at each state, (..., var) -> (..., var)."""
+        x = self._states_like(x)
+        flat = self.units.to_standard(x.reshape(-1, self.dimension))
+        return self.units.score_to_physical(self.score.function.over(flat).astype(float)).reshape(x.shape)
+
+    def drift(self, x: Samples) -> Samples:
+        """Phi s(x) at each state, (..., var) -> (..., var)."""
+        return self.score_function(x) @ self.mobility.matrix.T
+
+    def diffusion(self, x: Samples) -> np.ndarray:
+        """The diffusion tensor sym(Phi) at each state, (..., var) -> (..., var, var); here the same everywhere."""
+        x = self._states_like(x)
+        return np.broadcast_to(self.mobility.symmetric, (*x.shape[:-1], self.dimension, self.dimension))
+
+    def simulate(self, duration: float, members: int = 1, seed: int = 0, *, dt: float | None = None, step: float | None = None,
+                 initial: Samples | None = None, noise: np.ndarray | None = None,
+                 stepper: Stepper | None = None) -> TimeSeries:
+        """Simulate an ensemble; returns (member, time, var), sampled every `dt` (default: that of the data).
+
+        The integrator's `step` follows from the stiffness unless given. `initial` is (member, var), default: states of
+        the data. `noise` supplies Brownian increments, (member, step, var), each of variance `step`. A member that
+        diverges is left out with a warning; the others go on.
+        """
+        duration = checks.positive_number("duration", duration)
+        dt = checks.optional_positive_number("dt", dt) or self.dt
+        members, stepper = checks.integer_at_least("members", members, 1), stepper or StochasticHeun()
+        wanted = checks.optional_positive_number("step", step) or self.automatic_step(stepper)
+        save_every, frames = max(1, int(np.ceil(dt / wanted - 1e-6))), max(1, round(duration / dt))
+        step, key = dt / save_every, keys.key_from_seed(seed)
+        start = self._initial(initial, members, key)
+        if noise is not None:
+            shape = (members, frames * save_every, self.dimension)
+            noise = checks.shaped_array("noise", noise, shape, f"(member, step, var) = {shape} at step {step:g}")
+        run = integrate(stepper.advance(self._equation(), step), start, frames=frames, save_every=save_every, step=step,
+                        key=keys.named(key, "noise"), noise=noise, bound=1e3)
+        if run.diverged.all():
+            raise DivergenceError(f"All {members} members diverged at step {step:g}. Give a smaller `step`, or refit with a "
+                                  "larger noise level: the learned score may point outwards beyond the data.")
+        if run.diverged.any():
+            warnings.warn(f"{int(run.diverged.sum())} of {members} members diverged at step {step:g} and were left out. "
+                          "Give a smaller `step`.", EstimateWarning, stacklevel=2)
+        paths = self.units.to_physical(run.paths[run.alive].astype(float))
+        return TimeSeries(paths, dt, names=self.names, units=self.unit_labels, time_unit=self.time_unit)
+
+    def automatic_step(self, stepper: Stepper | None = None) -> float:
+        """A step that resolves the stiffest direction met by 99 % of the states, at the accuracy of the stepper."""
+        return _RESOLUTION.get(type(stepper or StochasticHeun()), 0.05) / self.stiffness()
+
+    def stiffness(self) -> float:
+        """99 % quantile over states of the spectral radius of the drift's Jacobian (one over time)."""
+        drift = self._equation().drift
+        states = jnp.asarray(self.units.to_standard(self.states[:512]), jnp.float32)
+        jacobians = np.asarray(_jacobians(drift, states), float)
+        return float(np.quantile(np.abs(np.linalg.eigvals(jacobians)).max(axis=1), 0.99))
+
+    def save(self, path: str | os.PathLike) -> None:
+        """Write the model to a safetensors file; an existing file is replaced only once the new one is complete."""
+        storage.write(path, *_dismantle(self))
+
+    def _equation(self) -> Equation:
+        """The equation in standardised units, with its Gaussian linear part -Phi C^-1."""
+        phi = self.units.mobility_to_standard(self.mobility.matrix)
+        factor = np.linalg.cholesky(0.5 * (phi + phi.T))
+        linear = -phi @ np.linalg.inv(self.score.covariance)
+        return Equation(LangevinDrift(self.score.function, jnp.asarray(phi, jnp.float32)), jnp.asarray(factor, jnp.float32),
+                        linear=jnp.asarray(linear, jnp.float32), centre=jnp.zeros(self.dimension))
+
+    def _initial(self, initial: Samples | None, members: int, key: jax.Array) -> Samples:
+        if initial is None:
+            rows = np.asarray(jax.random.choice(keys.named(key, "initial"), len(self.states), (members,)))
+            initial = self.states[rows]
+        initial = checks.shaped_array("initial", initial, (members, self.dimension), f"({members}, {self.dimension})")
+        return self.units.to_standard(initial)
+
+    def _states_like(self, x: Samples) -> np.ndarray:
+        x = np.asarray(x, float)
+        if x.ndim == 0 or x.shape[-1] != self.dimension:
+            raise ArgumentError(f"Argument `x` must end in an axis of {self.dimension} variables, but got shape {x.shape}.")
+        return x
+
+    def __repr__(self) -> str:
+        return (f"LangevinModel({', '.join(self.names)}; {self.mobility.method} mobility, noise level "
+                f"{self.score.noise_level:g}, stein_error {self.score.stein_error:.3f})")
+
+
+@eqx.filter_jit
+def _jacobians(drift, states):
+    return jax.vmap(jax.jacfwd(drift))(states)
+
+
+def load(path: str | os.PathLike) -> LangevinModel:
+    """Read a model written by `LangevinModel.save`."""
+    arrays, header = storage.read(path)
+    try:
+        return _assemble(arrays, header)
+    except (KeyError, TypeError, ValueError) as error:
+        raise ModelFileError(f"{path} lacks a part of the model or holds one of the wrong shape: {error}.") from error
+
+
+def _dismantle(model: LangevinModel) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
+    score, mobility = model.score, model.mobility
+    arrays = {f"score.function{jax.tree_util.keystr(path)}": np.asarray(leaf)
+              for path, leaf in jax.tree_util.tree_leaves_with_path(score.function)}
+    arrays |= {"score.stein": score.stein, "score.covariance": score.covariance, "units.mean": model.units.mean,
+               "units.std": model.units.std, "mobility.matrix": mobility.matrix,
+               "mobility.standard_error": mobility.standard_error, "states": model.states}
+    network = score.function.network
+    header = {
+        "network": None if network is None else {"kind": "MLP", "hidden": list(network.hidden)},
+        "score": {"noise_level": score.noise_level, "stein_standard_error": score.stein_standard_error,
+                  "diagnostics": score.diagnostics},
+        "mobility": {"method": mobility.method, "diagnostics": mobility.diagnostics},
+        "dt": model.dt, "names": model.names, "unit_labels": model.unit_labels, "time_unit": model.time_unit,
+        "provenance": model.provenance}
+    return arrays, header
+
+
+def _assemble(arrays: dict[str, np.ndarray], header: dict[str, Any]) -> LangevinModel:
+    dimension = len(header["names"])
+    network = header["network"]
+    blank = Score.around(np.eye(dimension), network and MLP(tuple(network["hidden"])).build(dimension, key=jax.random.key(0)))
+    leaves, structure = jax.tree_util.tree_flatten_with_path(blank)
+    stored = [jnp.asarray(arrays[f"score.function{jax.tree_util.keystr(path)}"]).reshape(leaf.shape) for path, leaf in leaves]
+    score = ScoreFit(jax.tree_util.tree_unflatten(structure, stored), stein=arrays["score.stein"],
+                     covariance=arrays["score.covariance"], **header["score"])
+    mobility = Mobility(arrays["mobility.matrix"], arrays["mobility.standard_error"], **header["mobility"])
+    return LangevinModel(Standardizer(arrays["units.mean"], arrays["units.std"]), score, mobility, header["dt"],
+                         tuple(header["names"]), tuple(header["unit_labels"]), header["time_unit"], arrays["states"],
+                         header["provenance"])

@@ -1,0 +1,55 @@
+"""Models on disk: safetensors with a JSON header, no pickle.
+
+The header says what the file is, its format version, the architecture of the score and everything that is not an
+array; the arrays are stored by the name of their place in the model.
+"""
+
+import json
+import os
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from safetensors import SafetensorError, safe_open
+from safetensors.numpy import save_file
+
+from .._core.errors import ModelFileError
+
+FORMAT = "effective-langevin"
+FORMAT_VERSION = 1
+
+
+def write(path: str | os.PathLike, arrays: dict[str, np.ndarray], header: dict[str, Any]) -> None:
+    """Write to a temporary file beside `path`, then rename: a full disk or an interrupt leaves the old file intact."""
+    path = Path(path)
+    if not path.parent.is_dir():
+        raise ModelFileError(f"Cannot save to {path}: the folder {path.parent} does not exist.")
+    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=path.name, suffix=".part")
+    os.close(handle)
+    try:
+        save_file({name: np.ascontiguousarray(a) for name, a in arrays.items()}, temporary, {"format": FORMAT, "format_version": str(FORMAT_VERSION), "model": json.dumps(header)})
+        os.replace(temporary, path)
+    except (OSError, SafetensorError) as error:
+        raise ModelFileError(f"Cannot write {path}: {error}.") from error
+    finally:
+        Path(temporary).unlink(missing_ok=True)
+
+
+def read(path: str | os.PathLike) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
+    """Arrays and header of a file made by `write`."""
+    path = Path(path)
+    if not path.is_file():
+        raise ModelFileError(f"There is no model file at {path}.")
+    try:
+        with safe_open(path, framework="numpy") as file:
+            metadata = file.metadata() or {}
+            arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+    except (SafetensorError, OSError, ValueError) as error:
+        raise ModelFileError(f"{path} is not a readable model file (damaged, truncated or of another kind): {error}.") from error
+    if metadata.get("format") != FORMAT:
+        raise ModelFileError(f"{path} is a safetensors file, but not a model written by effective-langevin.")
+    if int(metadata["format_version"]) > FORMAT_VERSION:
+        raise ModelFileError(f"{path} has format version {metadata['format_version']}; this version of effective-langevin "
+                             f"reads up to {FORMAT_VERSION}. Upgrade effective-langevin.")
+    return arrays, json.loads(metadata["model"])

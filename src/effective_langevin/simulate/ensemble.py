@@ -1,0 +1,95 @@
+"""Ensembles: all members, all steps, one compiled loop; a diverged member is marked and the rest goes on."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from .._core import progress
+from .._core.types import Paths
+
+_FRAMES_PER_CALL = 64
+_NORMALS_AT_ONCE = 1 << 22
+
+
+@dataclass(frozen=True)
+class Ensemble:
+    """Saved states of all members; a diverged member is NaN from the frame in which it left the finite numbers."""
+
+    paths: Paths
+    diverged: np.ndarray
+
+    @property
+    def alive(self) -> np.ndarray:
+        """Mask of the members that stayed finite throughout."""
+        return ~self.diverged
+
+
+def integrate(advance: Callable, initial: np.ndarray, *, frames: int, save_every: int, step: float, key: jax.Array,
+              brownian: int | None = None, noise: np.ndarray | None = None, bound: float = 1e6,
+              keep_initial: bool = True, label: str = "Simulating") -> Ensemble:
+    """Step every member `frames * save_every` times with the map `advance`, saving every `save_every`-th state.
+
+    `noise`, if given, holds the Brownian increments (member, step, brownian); otherwise they are drawn from `key`,
+    frame by frame, so that the memory needed does not grow with the number of steps.
+    """
+    state = jnp.asarray(initial, jnp.float32)
+    size, bound = brownian or state.shape[1], jnp.float32(bound)
+    saved = [np.asarray(state)[None]] if keep_initial else []
+    with progress.task(label, frames) as tick:
+        if noise is not None:
+            increments = jnp.asarray(noise, jnp.float32).reshape(len(state), frames, save_every, size)
+            saved.append(np.asarray(_run_given(advance, state, increments.transpose(1, 2, 0, 3), bound)[1]))
+            tick(frames)
+        else:
+            calls = -(-frames // _FRAMES_PER_CALL)
+            count = -(-frames // calls)
+            for call in range(calls):
+                key_now = jax.random.fold_in(key, call)
+                state, part = _run_drawn(advance, state, key_now, jnp.float32(step), bound, count, save_every, size)
+                saved.append(np.asarray(part[:frames - call * count]))
+                tick(len(saved[-1]))
+    paths = np.concatenate(saved).transpose(1, 0, 2)
+    return Ensemble(paths, ~np.isfinite(paths[:, -1]).all(axis=1))
+
+
+@eqx.filter_jit
+def _run_drawn(advance, state, key, step, bound, frames: int, save_every: int, size: int):
+    """Frames with noise drawn on the way, in batches that bound the memory."""
+    members = state.shape[0]
+    batch = max(1, min(save_every, _NORMALS_AT_ONCE // (members * size)))
+    whole, rest = divmod(save_every, batch)
+
+    def steps(state, key, count):
+        increments = jnp.sqrt(step) * jax.random.normal(key, (count, members, size))
+        return jax.lax.scan(lambda x, dw: (advance(x, dw), None), state, increments)[0]
+
+    def frame(state, key):
+        keys = jax.random.split(key, whole + 1)
+        state = jax.lax.scan(lambda x, k: (steps(x, k, batch), None), state, keys[:whole])[0]
+        state = steps(state, keys[whole], rest) if rest else state
+        state = _mark_diverged(state, bound)
+        return state, state
+
+    return jax.lax.scan(frame, state, jax.random.split(key, frames))
+
+
+@eqx.filter_jit
+def _run_given(advance, state, increments, bound):
+    """Frames driven by supplied increments, (frame, step, member, brownian)."""
+
+    def frame(state, increments):
+        state = jax.lax.scan(lambda x, dw: (advance(x, dw), None), state, increments)[0]
+        state = _mark_diverged(state, bound)
+        return state, state
+
+    return jax.lax.scan(frame, state, increments)
+
+
+def _mark_diverged(state, bound):
+    """A member whose state left [-bound, bound] becomes NaN and stays so."""
+    finite = jnp.all(jnp.isfinite(state) & (jnp.abs(state) < bound), axis=1, keepdims=True)
+    return jnp.where(finite, state, jnp.nan)

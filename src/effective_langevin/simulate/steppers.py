@@ -1,0 +1,134 @@
+"""One-step maps for dx = drift(x) dt + sqrt(2) noise(x) dW, written for a batch of members.
+
+A stepper is a strategy; `stepper.advance(equation, step)` returns the map (x, dW) -> x' as a pytree whose arrays are
+data, so that one compilation serves every model of the same shape. dW has variance `step` per component.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import scipy.linalg
+from jaxtyping import Array, Float
+
+State = Float[Array, "member var"]
+Noise = Float[Array, "member brownian"]
+
+
+class Equation(eqx.Module):
+    """dx = drift(x) dt + sqrt(2) noise(x) dW for one state.
+
+    `noise` is either a constant (var, brownian) matrix or a function of the state. `linear` is the linear part of the
+    drift around `centre`, for steppers that solve it exactly.
+    """
+
+    drift: Callable
+    noise: Callable | Array
+    linear: Array | None = None
+    centre: Array | None = None
+
+    def drifts(self, x: State) -> State:
+        """Drift of every member."""
+        return jax.vmap(self.drift)(x)
+
+    def kicks(self, x: State, dw: Noise) -> State:
+        """sqrt(2) noise(x) dW of every member."""
+        if callable(self.noise):
+            return jnp.sqrt(2.0) * jax.vmap(lambda xi, wi: self.noise(xi) @ wi)(x, dw)
+        return jnp.sqrt(2.0) * dw @ self.noise.T
+
+
+class Stepper(Protocol):
+    """A strategy that turns an equation and a step into a one-step map."""
+
+    def advance(self, equation: Equation, step: float) -> Callable[[State, Noise], State]:
+        """The map (x, dW) -> x'."""
+        ...
+
+
+class _EulerMap(eqx.Module):
+    equation: Equation
+    step: Array
+
+    def __call__(self, x: State, dw: Noise) -> State:
+        return x + self.step * self.equation.drifts(x) + self.equation.kicks(x, dw)
+
+
+class _HeunMap(eqx.Module):
+    equation: Equation
+    step: Array
+
+    def __call__(self, x: State, dw: Noise) -> State:
+        kicks = self.equation.kicks(x, dw)
+        slope = self.equation.drifts(x)
+        predicted = x + self.step * slope + kicks
+        return x + 0.5 * self.step * (slope + self.equation.drifts(predicted)) + kicks
+
+
+class _ExponentialMap(eqx.Module):
+    equation: Equation
+    decay: Array
+    response: Array
+    noise: Array
+
+    def __call__(self, x: State, dw: Noise) -> State:
+        shifted = x - self.equation.centre
+        rest = self.equation.drifts(x) - shifted @ self.equation.linear.T
+        return self.equation.centre + shifted @ self.decay.T + rest @ self.response.T + dw @ self.noise.T
+
+
+@dataclass(frozen=True)
+class EulerMaruyama:
+    """x' = x + drift h + sqrt(2) noise dW. Weak order 1; also right for state-dependent (Ito) noise."""
+
+    def advance(self, equation: Equation, step: float) -> _EulerMap:
+        """The Euler-Maruyama map."""
+        return _EulerMap(equation, jnp.asarray(step, jnp.float32))
+
+
+@dataclass(frozen=True)
+class StochasticHeun:
+    """Trapezoidal drift with one noise increment: weak order 2 for additive noise."""
+
+    def advance(self, equation: Equation, step: float) -> _HeunMap:
+        """The Heun map; refuses state-dependent noise, for which it would converge to another equation."""
+        _needs_additive_noise(self, equation)
+        return _HeunMap(equation, jnp.asarray(step, jnp.float32))
+
+
+@dataclass(frozen=True)
+class ExponentialEuler:
+    """The linear part of the drift solved exactly with its exact noise, the rest by an exponential Euler step.
+
+    x' = e^{Lh} x + h phi1(Lh) (drift(x) - L x) + N dW with N N^T h = 2 int_0^h e^{Lu} Phi_S e^{L^T u} du.
+    """
+
+    def advance(self, equation: Equation, step: float) -> _ExponentialMap:
+        """The exponential map; the matrices are computed once, in float64."""
+        _needs_additive_noise(self, equation)
+        if equation.linear is None:
+            raise ValueError("ExponentialEuler needs an equation with a known linear part.")
+        linear = np.asarray(equation.linear, float)
+        diffusion = np.asarray(equation.noise, float) @ np.asarray(equation.noise, float).T
+        decay, response, covariance = exponential_matrices(linear, diffusion, step)
+        factor = np.linalg.cholesky(covariance / step)
+        return _ExponentialMap(equation, *(jnp.asarray(m, jnp.float32) for m in (decay, response, factor)))
+
+
+def exponential_matrices(linear: np.ndarray, diffusion: np.ndarray, step: float):
+    """e^{Lh}, int_0^h e^{Lu} du and 2 int_0^h e^{Lu} D e^{L^T u} du, by block exponentials (Van Loan)."""
+    size = len(linear)
+    zero, eye = np.zeros((size, size)), np.eye(size)
+    decay, response = np.split(scipy.linalg.expm(step * np.block([[linear, eye], [zero, zero]]))[:size], 2, axis=1)
+    van_loan = scipy.linalg.expm(step * np.block([[-linear, 2 * diffusion], [zero, linear.T]]))
+    covariance = van_loan[size:, size:].T @ van_loan[:size, size:]
+    return decay, response, 0.5 * (covariance + covariance.T)
+
+
+def _needs_additive_noise(stepper: Stepper, equation: Equation) -> None:
+    if callable(equation.noise):
+        raise ValueError(f"{type(stepper).__name__} needs noise that does not depend on the state; use EulerMaruyama.")

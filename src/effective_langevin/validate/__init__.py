@@ -1,0 +1,5 @@
+"""Stage 5: what the model predicts against what the data say, in numbers, pictures and words."""
+
+from .comparison import Validation, validate
+
+__all__ = ["Validation", "validate"]

@@ -1,0 +1,116 @@
+"""Validation: simulate the model, compare with the data, attach errors and the data-against-data floor."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from .._core import checks
+from .._core.types import Matrix
+from ..data import TimeSeries
+from ..estimate.mobility.base import integral_times
+from ..model import LangevinModel
+from . import distances
+from .statistics import GROUPS, SeriesStatistics, comparison_lags, histogram_edges, series_statistics
+
+_MEMBERS = 512
+_MODEL_SAMPLES = 600_000
+
+
+@dataclass(frozen=True)
+class Validation:
+    """What the model got right and wrong.
+
+    `metrics` is flat: each name with `<name>_se`, its standard error, and `<name>_floor`, the same distance between two
+    halves of the data. No model can be expected to go below the floor.
+    """
+
+    metrics: dict[str, float]
+    model: LangevinModel
+    data: TimeSeries
+    paths: TimeSeries
+    data_statistics: SeriesStatistics
+    model_statistics: SeriesStatistics
+    integral_times: np.ndarray
+    exact_mobility: Matrix | None = None
+
+    def summary(self) -> str:
+        """The verdict and the metrics as text."""
+        from .verdict import verdict
+
+        lines = [*verdict(self), ""]
+        for name in METRICS:
+            if name in self.metrics:
+                floor = self.metrics.get(f"{name}_floor")
+                against = "" if floor is None else f"   (data against data: {floor:.4f})"
+                lines.append(f"{name:18s} {self.metrics[name]:.4f} ± {self.metrics[f'{name}_se']:.4f}{against}")
+        return "\n".join(lines)
+
+    def report(self, path: str | Path) -> None:
+        """Write a self-contained HTML report."""
+        from .report import write_report
+
+        write_report(self, path)
+
+    def __repr__(self) -> str:
+        return f"Validation(\n{self.summary()}\n)"
+
+
+METRICS = ("mobility_error", "stein_error", "pdf_kl_mean", "pdf_kl_max", "acf_rmse", "covariance_error")
+
+
+def validate(model: LangevinModel, series: TimeSeries, *, seed: int = 0, members: int | None = None,
+             duration: float | None = None, exact_mobility: Matrix | None = None) -> Validation:
+    """Simulate `model` and compare its statistics with those of `series`.
+
+    Without `members` and `duration` an ensemble of about as many samples as the data is run, at the data's interval.
+    `exact_mobility`, where the truth is known, adds `mobility_error`.
+    """
+    checks.instance_of("series", series, (TimeSeries,))
+    times = integral_times(series.map(model.units.to_standard))
+    lags = comparison_lags(times, series)
+    members = members or _MEMBERS
+    frames = max(2 * int(lags[-1]), min(series.n_samples, _MODEL_SAMPLES) // members, 100)
+    paths = model.simulate(duration or frames * series.dt, members, seed, dt=series.dt)
+    edges = histogram_edges(series.stacked())
+    data_statistics, model_statistics = (series_statistics(s, edges, lags) for s in (series, paths))
+    metrics = _stein_and_mobility(model, exact_mobility)
+    metrics |= _compared(data_statistics, model_statistics)
+    return Validation(metrics, model, series, paths, data_statistics, model_statistics, times, exact_mobility)
+
+
+def _distances(data: SeriesStatistics, model: SeriesStatistics, data_weights: np.ndarray, model_weights: np.ndarray):
+    """The distances between two series, for any weighting of their groups."""
+    kl = distances.pdf_kl(data.histogram(data_weights), model.histogram(model_weights))
+    return np.array([
+        kl.mean(), kl.max(), distances.acf_rmse(data.acf(data_weights), model.acf(model_weights)),
+        distances.covariance_error(model.covariance(model_weights), data.covariance(data_weights))])
+
+
+def _compared(data: SeriesStatistics, model: SeriesStatistics) -> dict[str, float]:
+    """Distances, their leave-one-group-out errors, and the floor between the two halves of the data."""
+    everything, names = np.ones(GROUPS), METRICS[2:]
+    first = (np.arange(GROUPS) < GROUPS // 2).astype(float)
+    value = _distances(data, model, everything, everything)
+    variance = (_left_out(lambda w: _distances(data, model, w, everything))
+                + _left_out(lambda w: _distances(data, model, everything, w)))
+    floor = _distances(data, data, first, 1 - first)
+    return ({name: float(v) for name, v in zip(names, value)}
+            | {f"{name}_se": float(v) for name, v in zip(names, np.sqrt(variance))}
+            | {f"{name}_floor": float(v) for name, v in zip(names, floor)})
+
+
+def _left_out(metric: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
+    """Jackknife variance over groups."""
+    values = np.array([metric(1.0 - np.eye(GROUPS)[g]) for g in range(GROUPS)])
+    return (GROUPS - 1) * values.var(axis=0)
+
+
+def _stein_and_mobility(model: LangevinModel, exact: Matrix | None) -> dict[str, float]:
+    metrics = {"stein_error": model.score.stein_error, "stein_error_se": model.score.stein_standard_error}
+    if exact is not None:
+        exact = checks.shaped_array("exact_mobility", exact, (model.dimension,) * 2, "(var, var)")
+        metrics |= {"mobility_error": distances.mobility_error(model.mobility.matrix, exact),
+                    "mobility_error_se": float(np.linalg.norm(model.mobility.standard_error) / np.linalg.norm(exact))}
+    return metrics

@@ -1,0 +1,28 @@
+"""The metrics, one definition each."""
+
+import numpy as np
+from jaxtyping import Float
+
+from .._core.types import Matrix
+
+
+def mobility_error(phi: Matrix, exact: Matrix) -> float:
+    """|Phi - Phi_exact|_F / |Phi_exact|_F."""
+    return float(np.linalg.norm(phi - exact) / np.linalg.norm(exact))
+
+
+def pdf_kl(data: Float[np.ndarray, "var bin"], model: Float[np.ndarray, "var bin"]) -> Float[np.ndarray, " var"]:
+    """KL(data || model) of each variable from counts in common bins; half a count keeps empty bins finite."""
+    p = data / data.sum(axis=-1, keepdims=True)
+    q = (model + 0.5) / (model + 0.5).sum(axis=-1, keepdims=True)
+    return np.sum(np.where(p > 0, p * np.log(np.where(p > 0, p, 1.0) / q), 0.0), axis=-1)
+
+
+def acf_rmse(data: Float[np.ndarray, "lag var"], model: Float[np.ndarray, "lag var"]) -> float:
+    """Root mean square over variables and lags of the difference of normalised autocorrelations."""
+    return float(np.sqrt(np.mean((data - model) ** 2)))
+
+
+def covariance_error(model: Matrix, data: Matrix) -> float:
+    """|C_model(0) - C_data(0)|_F / |C_data(0)|_F."""
+    return float(np.linalg.norm(model - data) / np.linalg.norm(data))
