@@ -21,8 +21,9 @@ _LEAST_SAMPLES = 100
 _KEPT_STATES = 4096
 
 
-def fit(series: TimeSeries, *, score: ScoreStrategy | None = None, mobility: MobilityStrategy | None = None,
-        seed: int = 0) -> LangevinModel:
+def fit(
+    series: TimeSeries, *, score: ScoreStrategy | None = None, mobility: MobilityStrategy | None = None, seed: int = 0
+) -> LangevinModel:
     """Learn the effective Langevin equation dx = Phi s(x) dt + sqrt(2) Sigma dW of a stationary series.
 
     `score` defaults to `KGMM` up to 6 variables and `DenoisingScore` above; `mobility` to `IntegratedResponse`. What is
@@ -40,8 +41,17 @@ def fit(series: TimeSeries, *, score: ScoreStrategy | None = None, mobility: Mob
     phi = estimate_mobility(standard, score_fit, mobility, key=keys.named(key, "mobility"))
 
     states = np.random.default_rng(seed).choice(series.stacked(), min(_KEPT_STATES, series.n_samples), replace=False)
-    return LangevinModel(units, score_fit, phi.to_physical(units), series.dt, series.names, series.units, series.time_unit,
-                         states, _provenance(series, score, mobility, seed))
+    return LangevinModel(
+        units,
+        score_fit,
+        phi.to_physical(units),
+        series.dt,
+        series.names,
+        series.units,
+        series.time_unit,
+        states,
+        _provenance(series, score, mobility, seed),
+    )
 
 
 def describe(strategy: Any) -> dict[str, Any]:
@@ -50,7 +60,17 @@ def describe(strategy: Any) -> dict[str, Any]:
 
 
 def _provenance(series: TimeSeries, score: ScoreStrategy, mobility: MobilityStrategy, seed: int) -> dict[str, Any]:
-    return {"seed": seed, "score": describe(score), "mobility": describe(mobility), "samples": series.n_samples,
-            "segments": len(series.segments), "dropped": series.dropped,
-            "versions": {"effective-langevin": version("effective-langevin"), "jax": jax.__version__,
-                         "numpy": np.__version__, "python": platform.python_version()}}
+    return {
+        "seed": seed,
+        "score": describe(score),
+        "mobility": describe(mobility),
+        "samples": series.n_samples,
+        "segments": len(series.segments),
+        "dropped": series.dropped,
+        "versions": {
+            "effective-langevin": version("effective-langevin"),
+            "jax": jax.__version__,
+            "numpy": np.__version__,
+            "python": platform.python_version(),
+        },
+    }

@@ -17,11 +17,15 @@ def _bad(name: str, must: str, got: object, hint: str = "") -> ArgumentError:
     return ArgumentError(f"{message} {hint}".rstrip())
 
 
+def _is_number(value: Any) -> bool:
+    return isinstance(value, Real) and not isinstance(value, bool)
+
+
 def positive_number(name: str, value: Any, hint: str = "") -> float:
     """Return `value` as a float, or explain that it has to be a positive finite number."""
     if value is None:
         raise ArgumentError(f"Argument `{name}` is missing: it must be a positive number. {hint}".rstrip())
-    if isinstance(value, bool) or not isinstance(value, Real) or not np.isfinite(value) or value <= 0:
+    if not _is_number(value) or not 0 < float(value) < np.inf:
         raise _bad(name, "a positive number", value, hint)
     return float(value)
 
@@ -40,7 +44,7 @@ def integer_at_least(name: str, value: Any, least: int) -> int:
 
 def fraction(name: str, value: Any) -> float:
     """Return `value` as a float strictly between 0 and 1."""
-    if isinstance(value, bool) or not isinstance(value, Real) or not 0 < value < 1:
+    if not _is_number(value) or not 0 < float(value) < 1:
         raise _bad(name, "a number between 0 and 1", value)
     return float(value)
 
@@ -87,12 +91,16 @@ def real_samples(value: Any, where: str = "The series") -> np.ndarray:
     if np.iscomplexobj(array):
         raise DataError(f"{where} is complex. Give real and imaginary parts as two variables.")
     if array.dtype.kind not in "fiub":
-        raise DataError(f"{where} holds {array.dtype.name} values where numbers are needed. Convert or drop those columns.")
+        raise DataError(
+            f"{where} holds {array.dtype.name} values where numbers are needed. Convert or drop those columns."
+        )
     array = array.astype(float)
     if np.isinf(array).any():
         first = tuple(int(i) for i in np.argwhere(np.isinf(array))[0])
-        raise DataError(f"{where} holds {int(np.isinf(array).sum())} infinite values, the first at index {first}. "
-                        "Mark missing samples as NaN or repair them.")
+        raise DataError(
+            f"{where} holds {int(np.isinf(array).sum())} infinite values, the first at index {first}. "
+            "Mark missing samples as NaN or repair them."
+        )
     return array
 
 

@@ -47,7 +47,9 @@ class _Lines:
             now = time.monotonic()
             if now - last >= self.every or done >= total:
                 last = now
-                print(f"{name}: {100 * done / total:3.0f} % after {now - started:.0f} s {note}".rstrip(), file=sys.stderr)
+                print(
+                    f"{name}: {100 * done / total:3.0f} % after {now - started:.0f} s {note}".rstrip(), file=sys.stderr
+                )
 
         return advance
 
@@ -70,8 +72,14 @@ def shown() -> Iterator[None]:
         from rich.console import Console
         from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
-        columns = (TextColumn("{task.description:<28}"), BarColumn(), TextColumn("{task.percentage:>3.0f} %"),
-                   TimeElapsedColumn(), TimeRemainingColumn(), TextColumn("{task.fields[note]}"))
+        columns = (
+            TextColumn("{task.description:<28}"),
+            BarColumn(),
+            TextColumn("{task.percentage:>3.0f} %"),
+            TimeElapsedColumn(),
+            TimeRemainingColumn(),
+            TextColumn("{task.fields[note]}"),
+        )
         with Progress(*columns, console=Console(stderr=True)) as bars:
             token = _display.set(_Bars(bars))
             try:

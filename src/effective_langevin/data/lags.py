@@ -33,8 +33,9 @@ class LaggedMoments:
         return np.tensordot(weights, self.sums, 1) / np.maximum(pairs, 1)[:, None, None]
 
 
-def lagged_moments(future: Sequence[Samples], past: Sequence[Samples], lags: Sequence[int] | np.ndarray,
-                   groups: int = 1) -> LaggedMoments:
+def lagged_moments(
+    future: Sequence[Samples], past: Sequence[Samples], lags: Sequence[int] | np.ndarray, groups: int = 1
+) -> LaggedMoments:
     """Second moments of `future` at t + lag with `past` at t; both are lists of segments of the same lengths."""
     lags = np.asarray(lags, dtype=int)
     gap = int(lags.max())
@@ -45,9 +46,9 @@ def lagged_moments(future: Sequence[Samples], past: Sequence[Samples], lags: Seq
         for start in range(edges[group], edges[group + 1], _BLOCK):
             stop = min(start + _BLOCK, edges[group + 1])
             origin = b[start:stop].astype(np.float64, copy=False).T
-            window = a[start:stop + gap].astype(np.float64, copy=False)
+            window = a[start : stop + gap].astype(np.float64, copy=False)
             for k, lag in enumerate(lags):
-                sums[group, k] += (origin @ window[lag:lag + stop - start]).T
+                sums[group, k] += (origin @ window[lag : lag + stop - start]).T
     return LaggedMoments(lags, sums[:, :, :-1, :-1], sums[:, :, -1, -1])
 
 
@@ -57,8 +58,8 @@ def _laid_out(segments: Sequence[Samples], gap: int) -> np.ndarray:
     out = np.zeros((sum(len(s) + gap for s in segments), width + 1), dtype=segments[0].dtype)
     start = 0
     for segment in segments:
-        out[start:start + len(segment), :width] = segment
-        out[start:start + len(segment), width] = 1
+        out[start : start + len(segment), :width] = segment
+        out[start : start + len(segment), width] = 1
         start += len(segment) + gap
     return out
 
@@ -74,7 +75,7 @@ def _group_edges(lengths: Sequence[int], gap: int, groups: int) -> np.ndarray:
 
 
 def integral_time(acf: Float[np.ndarray, " lag"], dt: float) -> float:
-    """Integral of a normalised autocorrelation up to its first zero: the time between independent samples is twice it."""
+    """Integral of a normalised autocorrelation up to its first zero; independent samples are twice that far apart."""
     below = np.flatnonzero(acf <= 0)
     stop = below[0] if len(below) else len(acf)
     return float(dt * (acf[:stop].sum() - 0.5))

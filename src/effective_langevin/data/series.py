@@ -28,8 +28,15 @@ class TimeSeries:
     time_unit: str
     dropped: int
 
-    def __init__(self, values: Any, dt: float | None = None, *, names: Sequence[str] | None = None,
-                 units: Sequence[str] | None = None, time_unit: str = ""):
+    def __init__(
+        self,
+        values: Any,
+        dt: float | None = None,
+        *,
+        names: Sequence[str] | None = None,
+        units: Sequence[str] | None = None,
+        time_unit: str = "",
+    ):
         dt = checks.positive_number("dt", dt, _DT_HINT)
         records = _as_records(values)
         segments, dropped = _split_at_gaps(records)
@@ -62,8 +69,10 @@ class TimeSeries:
     def values(self) -> Samples | Paths:
         """(time, var) for one gap-free record, (member, time, var) for several of equal length."""
         if len({len(s) for s in self.segments}) > 1:
-            raise DataError("This series has segments of unequal length (gaps or unequal records): "
-                            "use `.segments`, a tuple of (time, var) arrays.")
+            raise DataError(
+                "This series has segments of unequal length (gaps or unequal records): "
+                "use `.segments`, a tuple of (time, var) arrays."
+            )
         return self.segments[0] if len(self.segments) == 1 else np.stack(self.segments)
 
     def stacked(self) -> Samples:
@@ -107,8 +116,10 @@ class TimeSeries:
     def __repr__(self) -> str:
         gaps = f", {self.dropped} rows with NaN dropped" if self.dropped else ""
         unit = f" {self.time_unit}" if self.time_unit else ""
-        return (f"TimeSeries({self.n_samples} samples of {', '.join(self.names)} in {len(self.segments)} segment(s), "
-                f"dt={self.dt:g}{unit}{gaps})")
+        return (
+            f"TimeSeries({self.n_samples} samples of {', '.join(self.names)} in {len(self.segments)} segment(s), "
+            f"dt={self.dt:g}{unit}{gaps})"
+        )
 
 
 def _as_records(values: Any) -> list[Samples]:
@@ -117,8 +128,10 @@ def _as_records(values: Any) -> list[Samples]:
         records = [checks.real_samples(v, f"Record {i} of the series") for i, v in enumerate(values)]
         widths = [r.shape[1] for r in records]
         if len(set(widths)) > 1:
-            raise DataError(f"The records have differing numbers of variables, {widths}: each must be (time, var) "
-                            "with the same variables in the same order.")
+            raise DataError(
+                f"The records have differing numbers of variables, {widths}: each must be (time, var) "
+                "with the same variables in the same order."
+            )
         return records
     array = checks.real_samples(values)
     if array.ndim == 1:
@@ -127,7 +140,9 @@ def _as_records(values: Any) -> list[Samples]:
         return [array]
     if array.ndim == 3:
         return list(array)
-    raise DataError(f"The series has {array.ndim} axes; it must be (time, var), (member, time, var) or a list of (time, var).")
+    raise DataError(
+        f"The series has {array.ndim} axes; it must be (time, var), (member, time, var) or a list of (time, var)."
+    )
 
 
 def _split_at_gaps(records: list[Samples]) -> tuple[tuple[Samples, ...], int]:
@@ -143,8 +158,10 @@ def _split_at_gaps(records: list[Samples]) -> tuple[tuple[Samples, ...], int]:
         pieces += [p for p, gone in zip(np.split(record, borders), np.split(missing, borders)) if not gone[0]]
     pieces = tuple(p for p in pieces if len(p))
     if not pieces:
-        raise DataError(f"All {dropped} rows of the series hold a NaN: no complete sample is left. "
-                        "Drop the variables that are missing throughout.")
+        raise DataError(
+            f"All {dropped} rows of the series hold a NaN: no complete sample is left. "
+            "Drop the variables that are missing throughout."
+        )
     return pieces, dropped
 
 
@@ -153,7 +170,8 @@ def _check_orientation(records: list[Samples], segments: tuple[Samples, ...], wi
         raise DataError("The series has no variables (its last axis has length 0).")
     length = max(len(r) for r in records)
     if width > length and length > 1:
-        raise DataError(f"The series has more variables ({width}) than samples ({length}): the axes look transposed. "
-                        "Time comes before variable, so pass `values.T`.")
+        raise DataError(
+            f"The series has more variables ({width}) than samples ({length}): the axes look transposed. "
+            "Time comes before variable, so pass `values.T`."
+        )
     checks.enough_samples(sum(len(s) for s in segments), 2, "a time series")
-

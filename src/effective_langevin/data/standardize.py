@@ -2,8 +2,6 @@
 
 from dataclasses import dataclass
 
-import numpy as np
-
 from .._core.errors import DataError
 from .._core.types import Matrix, Samples, Vector
 from .series import TimeSeries
@@ -26,7 +24,9 @@ class Standardizer:
         mean, std = samples.mean(axis=0), samples.std(axis=0)
         for name, centre, width in zip(series.names, mean, std):
             if width <= 1e-12 * max(1.0, abs(centre)):
-                raise DataError(f"Variable {name!r} is constant (always {centre:g}): it has no dynamics to model. Drop it.")
+                raise DataError(
+                    f"Variable {name!r} is constant (always {centre:g}): it has no dynamics to model. Drop it."
+                )
         return cls(mean, std)
 
     def to_standard(self, x: Samples) -> Samples:

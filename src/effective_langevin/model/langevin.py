@@ -58,8 +58,15 @@ class LangevinModel:
     @property
     def diagnostics(self) -> dict[str, Any]:
         """The evidence behind every choice: how the score and the mobility were found."""
-        return {"score": {**self.score.diagnostics, "noise_level": self.score.noise_level, "stein": self.score.stein.tolist(),
-                          "stein_error": self.score.stein_error}, "mobility": self.mobility.diagnostics}
+        return {
+            "score": {
+                **self.score.diagnostics,
+                "noise_level": self.score.noise_level,
+                "stein": self.score.stein.tolist(),
+                "stein_error": self.score.stein_error,
+            },
+            "mobility": self.mobility.diagnostics,
+        }
 
     def score_function(self, x: Samples) -> Samples:
         """grad ln p at each state, (..., var) -> (..., var)."""
@@ -76,9 +83,18 @@ class LangevinModel:
         x = self._states_like(x)
         return np.broadcast_to(self.mobility.symmetric, (*x.shape[:-1], self.dimension, self.dimension))
 
-    def simulate(self, duration: float, members: int = 1, seed: int = 0, *, dt: float | None = None, step: float | None = None,
-                 initial: Samples | None = None, noise: np.ndarray | None = None,
-                 stepper: Stepper | None = None) -> TimeSeries:
+    def simulate(
+        self,
+        duration: float,
+        members: int = 1,
+        seed: int = 0,
+        *,
+        dt: float | None = None,
+        step: float | None = None,
+        initial: Samples | None = None,
+        noise: np.ndarray | None = None,
+        stepper: Stepper | None = None,
+    ) -> TimeSeries:
         """Simulate an ensemble; returns (member, time, var), sampled every `dt` (default: that of the data).
 
         The integrator's `step` follows from the stiffness unless given. `initial` is (member, var), default: states of
@@ -95,14 +111,28 @@ class LangevinModel:
         if noise is not None:
             shape = (members, frames * save_every, self.dimension)
             noise = checks.shaped_array("noise", noise, shape, f"(member, step, var) = {shape} at step {step:g}")
-        run = integrate(stepper.advance(self._equation(), step), start, frames=frames, save_every=save_every, step=step,
-                        key=keys.named(key, "noise"), noise=noise, bound=1e3)
+        run = integrate(
+            stepper.advance(self._equation(), step),
+            start,
+            frames=frames,
+            save_every=save_every,
+            step=step,
+            key=keys.named(key, "noise"),
+            noise=noise,
+            bound=1e3,
+        )
         if run.diverged.all():
-            raise DivergenceError(f"All {members} members diverged at step {step:g}. Give a smaller `step`, or refit with a "
-                                  "larger noise level: the learned score may point outwards beyond the data.")
+            raise DivergenceError(
+                f"All {members} members diverged at step {step:g}. Give a smaller `step`, or refit with a "
+                "larger noise level: the learned score may point outwards beyond the data."
+            )
         if run.diverged.any():
-            warnings.warn(f"{int(run.diverged.sum())} of {members} members diverged at step {step:g} and were left out. "
-                          "Give a smaller `step`.", EstimateWarning, stacklevel=2)
+            warnings.warn(
+                f"{int(run.diverged.sum())} of {members} members diverged at step {step:g} and were left out. "
+                "Give a smaller `step`.",
+                EstimateWarning,
+                stacklevel=2,
+            )
         paths = self.units.to_physical(run.paths[run.alive].astype(float))
         return TimeSeries(paths, dt, names=self.names, units=self.unit_labels, time_unit=self.time_unit)
 
@@ -126,8 +156,12 @@ class LangevinModel:
         phi = self.units.mobility_to_standard(self.mobility.matrix)
         factor = np.linalg.cholesky(0.5 * (phi + phi.T))
         linear = -phi @ np.linalg.inv(self.score.covariance)
-        return Equation(LangevinDrift(self.score.function, jnp.asarray(phi, jnp.float32)), jnp.asarray(factor, jnp.float32),
-                        linear=jnp.asarray(linear, jnp.float32), centre=jnp.zeros(self.dimension))
+        return Equation(
+            LangevinDrift(self.score.function, jnp.asarray(phi, jnp.float32)),
+            jnp.asarray(factor, jnp.float32),
+            linear=jnp.asarray(linear, jnp.float32),
+            centre=jnp.zeros(self.dimension),
+        )
 
     def _initial(self, initial: Samples | None, members: int, key: jax.Array) -> Samples:
         if initial is None:
@@ -139,12 +173,16 @@ class LangevinModel:
     def _states_like(self, x: Samples) -> np.ndarray:
         x = np.asarray(x, float)
         if x.ndim == 0 or x.shape[-1] != self.dimension:
-            raise ArgumentError(f"Argument `x` must end in an axis of {self.dimension} variables, but got shape {x.shape}.")
+            raise ArgumentError(
+                f"Argument `x` must end in an axis of {self.dimension} variables, but got shape {x.shape}."
+            )
         return x
 
     def __repr__(self) -> str:
-        return (f"LangevinModel({', '.join(self.names)}; {self.mobility.method} mobility, noise level "
-                f"{self.score.noise_level:g}, stein_error {self.score.stein_error:.3f})")
+        return (
+            f"LangevinModel({', '.join(self.names)}; {self.mobility.method} mobility, noise level "
+            f"{self.score.noise_level:g}, stein_error {self.score.stein_error:.3f})"
+        )
 
 
 @eqx.filter_jit
@@ -163,31 +201,62 @@ def load(path: str | os.PathLike) -> LangevinModel:
 
 def _dismantle(model: LangevinModel) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
     score, mobility = model.score, model.mobility
-    arrays = {f"score.function{jax.tree_util.keystr(path)}": np.asarray(leaf)
-              for path, leaf in jax.tree_util.tree_leaves_with_path(score.function)}
-    arrays |= {"score.stein": score.stein, "score.covariance": score.covariance, "units.mean": model.units.mean,
-               "units.std": model.units.std, "mobility.matrix": mobility.matrix,
-               "mobility.standard_error": mobility.standard_error, "states": model.states}
+    arrays = {
+        f"score.function{jax.tree_util.keystr(path)}": np.asarray(leaf)
+        for path, leaf in jax.tree_util.tree_leaves_with_path(score.function)
+    }
+    arrays |= {
+        "score.stein": score.stein,
+        "score.covariance": score.covariance,
+        "units.mean": model.units.mean,
+        "units.std": model.units.std,
+        "mobility.matrix": mobility.matrix,
+        "mobility.standard_error": mobility.standard_error,
+        "states": model.states,
+    }
     network = score.function.network
     header = {
         "network": None if network is None else {"kind": "MLP", "hidden": list(network.hidden)},
-        "score": {"noise_level": score.noise_level, "stein_standard_error": score.stein_standard_error,
-                  "diagnostics": score.diagnostics},
+        "score": {
+            "noise_level": score.noise_level,
+            "stein_standard_error": score.stein_standard_error,
+            "diagnostics": score.diagnostics,
+        },
         "mobility": {"method": mobility.method, "diagnostics": mobility.diagnostics},
-        "dt": model.dt, "names": model.names, "unit_labels": model.unit_labels, "time_unit": model.time_unit,
-        "provenance": model.provenance}
+        "dt": model.dt,
+        "names": model.names,
+        "unit_labels": model.unit_labels,
+        "time_unit": model.time_unit,
+        "provenance": model.provenance,
+    }
     return arrays, header
 
 
 def _assemble(arrays: dict[str, np.ndarray], header: dict[str, Any]) -> LangevinModel:
     dimension = len(header["names"])
-    network = header["network"]
-    blank = Score.around(np.eye(dimension), network and MLP(tuple(network["hidden"])).build(dimension, key=jax.random.key(0)))
+    blank = Score.linear(np.eye(dimension))
+    if header["network"] is not None:
+        network = MLP(tuple(header["network"]["hidden"])).build(dimension, key=jax.random.key(0))
+        blank = Score.learned(network, np.zeros(dimension), np.zeros(dimension))
     leaves, structure = jax.tree_util.tree_flatten_with_path(blank)
-    stored = [jnp.asarray(arrays[f"score.function{jax.tree_util.keystr(path)}"]).reshape(leaf.shape) for path, leaf in leaves]
-    score = ScoreFit(jax.tree_util.tree_unflatten(structure, stored), stein=arrays["score.stein"],
-                     covariance=arrays["score.covariance"], **header["score"])
+    stored = [
+        jnp.asarray(arrays[f"score.function{jax.tree_util.keystr(path)}"]).reshape(leaf.shape) for path, leaf in leaves
+    ]
+    score = ScoreFit(
+        jax.tree_util.tree_unflatten(structure, stored),
+        stein=arrays["score.stein"],
+        covariance=arrays["score.covariance"],
+        **header["score"],
+    )
     mobility = Mobility(arrays["mobility.matrix"], arrays["mobility.standard_error"], **header["mobility"])
-    return LangevinModel(Standardizer(arrays["units.mean"], arrays["units.std"]), score, mobility, header["dt"],
-                         tuple(header["names"]), tuple(header["unit_labels"]), header["time_unit"], arrays["states"],
-                         header["provenance"])
+    return LangevinModel(
+        Standardizer(arrays["units.mean"], arrays["units.std"]),
+        score,
+        mobility,
+        header["dt"],
+        tuple(header["names"]),
+        tuple(header["unit_labels"]),
+        header["time_unit"],
+        arrays["states"],
+        header["provenance"],
+    )

@@ -28,7 +28,11 @@ def write(path: str | os.PathLike, arrays: dict[str, np.ndarray], header: dict[s
     handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=path.name, suffix=".part")
     os.close(handle)
     try:
-        save_file({name: np.ascontiguousarray(a) for name, a in arrays.items()}, temporary, {"format": FORMAT, "format_version": str(FORMAT_VERSION), "model": json.dumps(header)})
+        save_file(
+            {name: np.ascontiguousarray(a) for name, a in arrays.items()},
+            temporary,
+            {"format": FORMAT, "format_version": str(FORMAT_VERSION), "model": json.dumps(header)},
+        )
         os.replace(temporary, path)
     except (OSError, SafetensorError) as error:
         raise ModelFileError(f"Cannot write {path}: {error}.") from error
@@ -46,10 +50,14 @@ def read(path: str | os.PathLike) -> tuple[dict[str, np.ndarray], dict[str, Any]
             metadata = file.metadata() or {}
             arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
     except (SafetensorError, OSError, ValueError) as error:
-        raise ModelFileError(f"{path} is not a readable model file (damaged, truncated or of another kind): {error}.") from error
+        raise ModelFileError(
+            f"{path} is not a readable model file (damaged, truncated or of another kind): {error}."
+        ) from error
     if metadata.get("format") != FORMAT:
         raise ModelFileError(f"{path} is a safetensors file, but not a model written by effective-langevin.")
     if int(metadata["format_version"]) > FORMAT_VERSION:
-        raise ModelFileError(f"{path} has format version {metadata['format_version']}; this version of effective-langevin "
-                             f"reads up to {FORMAT_VERSION}. Upgrade effective-langevin.")
+        raise ModelFileError(
+            f"{path} has format version {metadata['format_version']}; this version of effective-langevin "
+            f"reads up to {FORMAT_VERSION}. Upgrade effective-langevin."
+        )
     return arrays, json.loads(metadata["model"])

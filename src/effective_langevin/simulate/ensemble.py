@@ -28,9 +28,20 @@ class Ensemble:
         return ~self.diverged
 
 
-def integrate(advance: Callable, initial: np.ndarray, *, frames: int, save_every: int, step: float, key: jax.Array,
-              brownian: int | None = None, noise: np.ndarray | None = None, bound: float = 1e6,
-              keep_initial: bool = True, label: str = "Simulating") -> Ensemble:
+def integrate(
+    advance: Callable,
+    initial: np.ndarray,
+    *,
+    frames: int,
+    save_every: int,
+    step: float,
+    key: jax.Array,
+    brownian: int | None = None,
+    noise: np.ndarray | None = None,
+    bound: float = 1e6,
+    keep_initial: bool = True,
+    label: str = "Simulating",
+) -> Ensemble:
     """Step every member `frames * save_every` times with the map `advance`, saving every `save_every`-th state.
 
     `noise`, if given, holds the Brownian increments (member, step, brownian); otherwise they are drawn from `key`,
@@ -50,10 +61,10 @@ def integrate(advance: Callable, initial: np.ndarray, *, frames: int, save_every
             for call in range(calls):
                 key_now = jax.random.fold_in(key, call)
                 state, part = _run_drawn(advance, state, key_now, jnp.float32(step), bound, count, save_every, size)
-                saved.append(np.asarray(part[:frames - call * count]))
+                saved.append(np.asarray(part[: frames - call * count]))
                 tick(len(saved[-1]))
     paths = np.concatenate(saved).transpose(1, 0, 2)
-    return Ensemble(paths, ~np.isfinite(paths[:, -1]).all(axis=1))
+    return Ensemble(paths, ~np.all(np.isfinite(paths[:, -1]), axis=1))
 
 
 @eqx.filter_jit

@@ -6,7 +6,7 @@ data, so that one compilation serves every model of the same shape. dW has varia
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 import equinox as eqx
 import jax
@@ -27,9 +27,9 @@ class Equation(eqx.Module):
     """
 
     drift: Callable
-    noise: Callable | Array
-    linear: Array | None = None
-    centre: Array | None = None
+    noise: Any
+    linear: Any = None
+    centre: Any = None
 
     def drifts(self, x: State) -> State:
         """Drift of every member."""

@@ -9,11 +9,25 @@ from .ornstein_uhlenbeck import OrnsteinUhlenbeck
 from .scalar import ScalarMultiplicative
 from .wells import AsymmetricWells
 
-__all__ = ["AffineNoise", "AsymmetricWells", "CoxIngersollRoss", "FokkerPlanck", "OrnsteinUhlenbeck",
-           "ScalarMultiplicative", "StochasticLorenz63", "System", "by_name"]
+__all__ = [
+    "AffineNoise",
+    "AsymmetricWells",
+    "CoxIngersollRoss",
+    "FokkerPlanck",
+    "OrnsteinUhlenbeck",
+    "ScalarMultiplicative",
+    "StochasticLorenz63",
+    "System",
+    "by_name",
+]
 
-_BY_NAME = {"wells": AsymmetricWells, "scalar": ScalarMultiplicative, "lorenz63": StochasticLorenz63,
-            "affine-noise": AffineNoise, "cir": CoxIngersollRoss}
+_BY_NAME = {
+    "wells": AsymmetricWells,
+    "scalar": ScalarMultiplicative,
+    "lorenz63": StochasticLorenz63,
+    "affine-noise": AffineNoise,
+    "cir": CoxIngersollRoss,
+}
 
 
 def by_name(name: str) -> System:

@@ -3,7 +3,6 @@
 from typing import ClassVar
 
 import jax.numpy as jnp
-import numpy as np
 
 from .._core.types import Matrix
 from .base import System

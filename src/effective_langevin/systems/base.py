@@ -64,9 +64,19 @@ class System(eqx.Module):
         factor = self.noise_factor(x)
         return factor @ np.swapaxes(factor, -1, -2)
 
-    def simulate(self, duration: float, dt: float, members: int = 1, seed: int = 0, *, step: float | None = None,
-                 burn_in: float | None = None, initial: Samples | None = None, noise: np.ndarray | None = None,
-                 return_noise: bool = False):
+    def simulate(
+        self,
+        duration: float,
+        dt: float,
+        members: int = 1,
+        seed: int = 0,
+        *,
+        step: float | None = None,
+        burn_in: float | None = None,
+        initial: Samples | None = None,
+        noise: np.ndarray | None = None,
+        return_noise: bool = False,
+    ):
         """Simulate `members` independent records of length `duration`, sampled every `dt`.
 
         `noise` supplies the Brownian increments, (member, step, brownian), each of variance `step`; `return_noise`
@@ -87,11 +97,21 @@ class System(eqx.Module):
             noise = checks.shaped_array("noise", noise, shape, f"(member, step, brownian) = {shape}")
         elif return_noise:
             noise = np.sqrt(step) * np.asarray(jax.random.normal(keys.named(key, "returned noise"), shape))
-        run = integrate(advance, start, frames=frames, save_every=save_every, step=step, brownian=brownian, noise=noise,
-                        key=keys.named(key, "noise"), label=f"Simulating {type(self).__name__}")
+        run = integrate(
+            advance,
+            start,
+            frames=frames,
+            save_every=save_every,
+            step=step,
+            brownian=brownian,
+            noise=noise,
+            key=keys.named(key, "noise"),
+            label=f"Simulating {type(self).__name__}",
+        )
         if run.diverged.any():
-            raise DivergenceError(f"{int(run.diverged.sum())} of {members} members diverged at step {step:g}. "
-                                  "Give a smaller `step`.")
+            raise DivergenceError(
+                f"{int(run.diverged.sum())} of {members} members diverged at step {step:g}. Give a smaller `step`."
+            )
         series = TimeSeries(run.paths, dt, names=self.names)
         return (series, noise) if return_noise else series
 
@@ -107,9 +127,16 @@ class System(eqx.Module):
         start = self._initial(members, np.random.default_rng(seed))
         if length == 0:
             return start
-        run = integrate(advance, start, frames=1, save_every=max(1, round(length / step)), step=step,
-                        brownian=self.brownian_dimension, key=keys.named(keys.key_from_seed(seed), "burn-in"),
-                        label="Burn-in")
+        run = integrate(
+            advance,
+            start,
+            frames=1,
+            save_every=max(1, round(length / step)),
+            step=step,
+            brownian=self.brownian_dimension,
+            key=keys.named(keys.key_from_seed(seed), "burn-in"),
+            label="Burn-in",
+        )
         return run.paths[:, -1]
 
 

@@ -41,15 +41,19 @@ class FokkerPlanck:
         return np.stack([m.ravel() for m in np.meshgrid(*self.axes, indexing="ij")], axis=1)
 
     @cached_property
-    def generator(self) -> sp.csc_matrix:
+    def generator(self) -> sp.csc_array:
         """The backward generator L, sparse."""
         first, second = self._derivatives()
-        total = sp.csc_matrix((len(self.drift), len(self.drift)))
+        total = sp.csc_array((len(self.drift), len(self.drift)))
         for i in range(len(self.axes)):
-            total = total + sp.diags(self.drift[:, i]) @ first[i] + sp.diags(self.diffusion[:, i, i]) @ second[i]
+            total = (
+                total
+                + sp.diags_array(self.drift[:, i]) @ first[i]
+                + sp.diags_array(self.diffusion[:, i, i]) @ second[i]
+            )
             for j in range(i):
-                total = total + sp.diags(2 * self.diffusion[:, i, j]) @ (first[i] @ first[j])
-        return sp.csc_matrix(total)
+                total = total + sp.diags_array(2 * self.diffusion[:, i, j]) @ (first[i] @ first[j])
+        return sp.csc_array(total)
 
     @cached_property
     def density(self) -> np.ndarray:
@@ -58,7 +62,7 @@ class FokkerPlanck:
         operator[0] = 1.0
         right = np.zeros(operator.shape[0])
         right[0] = 1.0
-        return splu(sp.csc_matrix(operator)).solve(right)
+        return splu(sp.csc_array(operator)).solve(right)
 
     def mean(self) -> Vector:
         """Stationary mean."""
@@ -80,13 +84,16 @@ class FokkerPlanck:
         weighted = self.density[:, None] * centred
         h = dt / substeps
         gamma = 1 - np.sqrt(0.5)
-        solver = splu(sp.csc_matrix(sp.eye(len(self.drift)) - gamma * h * self.generator))
+        solver = splu(sp.csc_array(sp.eye_array(len(self.drift)) - gamma * h * self.generator))
         value, out = centred.copy(), [centred.T @ weighted]
         for _ in range(lags):
             for _ in range(substeps):
                 stage = solver.solve(self.generator @ value)
-                value = value + h * (1 - gamma) * stage + h * gamma * solver.solve(
-                    self.generator @ (value + h * (1 - gamma) * stage))
+                value = (
+                    value
+                    + h * (1 - gamma) * stage
+                    + h * gamma * solver.solve(self.generator @ (value + h * (1 - gamma) * stage))
+                )
             out.append(value.T @ weighted)
         return np.array(out)
 
@@ -95,15 +102,15 @@ class FokkerPlanck:
         first, second = [], []
         for axis, grid in enumerate(self.axes):
             n, step = len(grid), grid[1] - grid[0]
-            one = sp.diags([-0.5, 0.5], [-1, 1], shape=(n, n)).tolil()
+            one = (0.5 * (sp.eye_array(n, k=1) - sp.eye_array(n, k=-1))).tolil()
             one[0, :2], one[-1, -2:] = [-0.5, 0.5], [-0.5, 0.5]
-            two = sp.diags([1.0, -2.0, 1.0], [-1, 0, 1], shape=(n, n)).tolil()
+            two = (sp.eye_array(n, k=1) - 2 * sp.eye_array(n) + sp.eye_array(n, k=-1)).tolil()
             two[0, :2], two[-1, -2:] = [-1, 1], [1, -1]
             for store, matrix in ((first, one / step), (second, two / step**2)):
-                factors = [sp.eye(len(g)) for g in self.axes]
+                factors = [sp.eye_array(len(g)) for g in self.axes]
                 factors[axis] = matrix
                 product = factors[0]
                 for factor in factors[1:]:
                     product = sp.kron(product, factor)
-                store.append(sp.csr_matrix(product))
+                store.append(sp.csr_array(product))
         return first, second

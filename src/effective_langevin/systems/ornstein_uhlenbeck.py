@@ -26,7 +26,9 @@ class OrnsteinUhlenbeck(System):
         given = np.eye(size) if noise_matrix is None else noise_matrix
         self.noise_matrix = checks.shaped_array("noise_matrix", given, (size, None), "(var, brownian)")
         if np.linalg.eigvals(self.drift_matrix).real.min() <= 0:
-            raise ArgumentError("Argument `drift_matrix` must have eigenvalues with positive real part, or the process is not stationary.")
+            raise ArgumentError(
+                "Argument `drift_matrix` must have eigenvalues with positive real part: the process is not stationary."
+            )
 
     @classmethod
     def rotating(cls, dimension: int, rotation: float = 1.0) -> "OrnsteinUhlenbeck":

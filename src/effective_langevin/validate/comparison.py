@@ -60,8 +60,15 @@ class Validation:
 METRICS = ("mobility_error", "stein_error", "pdf_kl_mean", "pdf_kl_max", "acf_rmse", "covariance_error")
 
 
-def validate(model: LangevinModel, series: TimeSeries, *, seed: int = 0, members: int | None = None,
-             duration: float | None = None, exact_mobility: Matrix | None = None) -> Validation:
+def validate(
+    model: LangevinModel,
+    series: TimeSeries,
+    *,
+    seed: int = 0,
+    members: int | None = None,
+    duration: float | None = None,
+    exact_mobility: Matrix | None = None,
+) -> Validation:
     """Simulate `model` and compare its statistics with those of `series`.
 
     Without `members` and `duration` an ensemble of about as many samples as the data is run, at the data's interval.
@@ -83,9 +90,14 @@ def validate(model: LangevinModel, series: TimeSeries, *, seed: int = 0, members
 def _distances(data: SeriesStatistics, model: SeriesStatistics, data_weights: np.ndarray, model_weights: np.ndarray):
     """The distances between two series, for any weighting of their groups."""
     kl = distances.pdf_kl(data.histogram(data_weights), model.histogram(model_weights))
-    return np.array([
-        kl.mean(), kl.max(), distances.acf_rmse(data.acf(data_weights), model.acf(model_weights)),
-        distances.covariance_error(model.covariance(model_weights), data.covariance(data_weights))])
+    return np.array(
+        [
+            kl.mean(),
+            kl.max(),
+            distances.acf_rmse(data.acf(data_weights), model.acf(model_weights)),
+            distances.covariance_error(model.covariance(model_weights), data.covariance(data_weights)),
+        ]
+    )
 
 
 def _compared(data: SeriesStatistics, model: SeriesStatistics) -> dict[str, float]:
@@ -93,12 +105,15 @@ def _compared(data: SeriesStatistics, model: SeriesStatistics) -> dict[str, floa
     everything, names = np.ones(GROUPS), METRICS[2:]
     first = (np.arange(GROUPS) < GROUPS // 2).astype(float)
     value = _distances(data, model, everything, everything)
-    variance = (_left_out(lambda w: _distances(data, model, w, everything))
-                + _left_out(lambda w: _distances(data, model, everything, w)))
+    variance = _left_out(lambda w: _distances(data, model, w, everything)) + _left_out(
+        lambda w: _distances(data, model, everything, w)
+    )
     floor = _distances(data, data, first, 1 - first)
-    return ({name: float(v) for name, v in zip(names, value)}
-            | {f"{name}_se": float(v) for name, v in zip(names, np.sqrt(variance))}
-            | {f"{name}_floor": float(v) for name, v in zip(names, floor)})
+    return (
+        {name: float(v) for name, v in zip(names, value)}
+        | {f"{name}_se": float(v) for name, v in zip(names, np.sqrt(variance))}
+        | {f"{name}_floor": float(v) for name, v in zip(names, floor)}
+    )
 
 
 def _left_out(metric: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
@@ -111,6 +126,8 @@ def _stein_and_mobility(model: LangevinModel, exact: Matrix | None) -> dict[str,
     metrics = {"stein_error": model.score.stein_error, "stein_error_se": model.score.stein_standard_error}
     if exact is not None:
         exact = checks.shaped_array("exact_mobility", exact, (model.dimension,) * 2, "(var, var)")
-        metrics |= {"mobility_error": distances.mobility_error(model.mobility.matrix, exact),
-                    "mobility_error_se": float(np.linalg.norm(model.mobility.standard_error) / np.linalg.norm(exact))}
+        metrics |= {
+            "mobility_error": distances.mobility_error(model.mobility.matrix, exact),
+            "mobility_error_se": float(np.linalg.norm(model.mobility.standard_error) / np.linalg.norm(exact)),
+        }
     return metrics

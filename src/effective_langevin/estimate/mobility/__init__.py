@@ -5,5 +5,12 @@ from .correlation import CorrelationFit, LogCorrelation, QuadraticVariation
 from .finite_volume import FiniteVolume
 from .response import IntegratedResponse
 
-__all__ = ["CorrelationFit", "FiniteVolume", "IntegratedResponse", "LogCorrelation", "Mobility", "QuadraticVariation",
-           "estimate_mobility"]
+__all__ = [
+    "CorrelationFit",
+    "FiniteVolume",
+    "IntegratedResponse",
+    "LogCorrelation",
+    "Mobility",
+    "QuadraticVariation",
+    "estimate_mobility",
+]

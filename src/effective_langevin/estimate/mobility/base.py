@@ -44,8 +44,11 @@ class Mobility:
 
     def to_physical(self, units: Standardizer) -> "Mobility":
         """The same mobility in physical units."""
-        return replace(self, matrix=units.mobility_to_physical(self.matrix),
-                       standard_error=units.mobility_to_physical(self.standard_error))
+        return replace(
+            self,
+            matrix=units.mobility_to_physical(self.matrix),
+            standard_error=units.mobility_to_physical(self.standard_error),
+        )
 
 
 class MobilityStrategy(Protocol):
@@ -62,13 +65,17 @@ def estimate_mobility(series: TimeSeries, score: ScoreFit, strategy: MobilityStr
     lifted = getattr(strategy, "lift", lift_eigenvalues)(phi)
     moved = float(np.linalg.norm(lifted - phi) / np.linalg.norm(phi))
     if moved > 0:
-        warnings.warn(f"The inferred diffusion was not positive definite: the mobility was moved by {100 * moved:.2g} % to "
-                      "make it so. The series may be too short, noisy or sampled too coarsely.", EstimateWarning, stacklevel=3)
+        warnings.warn(
+            f"The inferred diffusion was not positive definite: the mobility was moved by {100 * moved:.2g} % to "
+            "make it so. The series may be too short, noisy or sampled too coarsely.",
+            EstimateWarning,
+            stacklevel=3,
+        )
     return Mobility(lifted, standard_error, type(strategy).__name__, {**diagnostics, "lifted_by": moved})
 
 
 def lift_eigenvalues(phi: Matrix, floor: float = 1e-4) -> Matrix:
-    """Raise the eigenvalues of the symmetric part to at least `floor` times the largest; keep the antisymmetric part."""
+    """Raise the eigenvalues of the symmetric part to at least `floor` times the largest; keep the rest."""
     values, vectors = np.linalg.eigh(0.5 * (phi + phi.T))
     least = floor * np.abs(values).max()
     if values.min() >= least:

@@ -30,7 +30,7 @@ class QuadraticVariation:
     def infer(self, series: TimeSeries, score: ScoreFit, *, key: jax.Array):
         """Second moments of increments at one lag."""
         groups, h = error_groups(series), self.lag * series.dt
-        increments = [s[self.lag:] - s[:-self.lag] for s in series.segments if len(s) > self.lag]
+        increments = [s[self.lag :] - s[: -self.lag] for s in series.segments if len(s) > self.lag]
         squares = lagged_moments(increments, increments, [0], groups)
         crossed = lagged_moments(series.segments, series.segments, [self.lag], groups)
 
@@ -95,11 +95,15 @@ class LogCorrelation:
             return np.linalg.solve(now.T, later.T).T
 
         def estimate(weights) -> Matrix:
-            rates = -logm(propagator(weights)).real / (self.lag * series.dt)
+            rates = -np.real(logm(propagator(weights))) / (self.lag * series.dt)
             return rates @ moments.mean(weights)[0]
 
         eigenvalues = np.linalg.eigvals(propagator(np.ones(groups)))
         if (np.abs(eigenvalues.imag) < 1e-12).any() and eigenvalues[np.abs(eigenvalues.imag) < 1e-12].real.min() <= 0:
-            warnings.warn("The lagged correlation has a negative eigenvalue: its logarithm is not real. The sampling is too "
-                          "coarse for a linear inverse model at this lag.", EstimateWarning, stacklevel=4)
+            warnings.warn(
+                "The lagged correlation has a negative eigenvalue: its logarithm is not real. The sampling is too "
+                "coarse for a linear inverse model at this lag.",
+                EstimateWarning,
+                stacklevel=4,
+            )
         return *jackknife(estimate, groups), {}

@@ -37,8 +37,8 @@ class FiniteVolume:
         """Perturb, partition, count, correct, solve."""
         samples = series.stacked().astype(np.float32)
         y = perturbed(samples, score.noise_level, key=keys.named(key, "labels"))
-        limit = {"min_mass": self.min_mass} if self.cells is None else {"cells": self.cells}
-        tree = grow_tree(y, key=keys.named(key, "tree"), **limit)
+        min_mass = self.min_mass if self.cells is None else None
+        tree = grow_tree(y, cells=self.cells, min_mass=min_mass, key=keys.named(key, "tree"))
         labels = np.split(tree.assign(y), np.cumsum([len(s) for s in series.segments])[:-1])
         counts = count_transitions(labels, tree.cells)
         weights = tree.counts / tree.counts.sum()
@@ -70,14 +70,14 @@ class FiniteVolume:
         return jackknife(estimate, groups)[1]
 
 
-def count_transitions(labels: Sequence[np.ndarray], cells: int) -> sp.csc_matrix:
+def count_transitions(labels: Sequence[np.ndarray], cells: int) -> sp.csc_array:
     """N[j, i]: how often cell i is followed by cell j, within segments only."""
     origin = np.concatenate([piece[:-1] for piece in labels])
     target = np.concatenate([piece[1:] for piece in labels])
-    return sp.coo_matrix((np.ones(len(origin)), (target, origin)), shape=(cells, cells)).tocsc()
+    return sp.coo_array((np.ones(len(origin)), (target, origin)), shape=(cells, cells)).tocsc()
 
 
-def rate_corrections(counts: sp.csc_matrix, correction: str) -> Vector:
+def rate_corrections(counts: sp.csc_array, correction: str) -> Vector:
     """Factor on the exit rate of each cell for the jumps missed between two samples.
 
     A cell that was never seen to stay has p_stay below one count; half a count is used there.
@@ -92,9 +92,9 @@ def rate_corrections(counts: sp.csc_matrix, correction: str) -> Vector:
     return np.full_like(kappa, np.mean(-np.log(stay)) / np.mean(1 - stay))
 
 
-def rate_matrix(counts: sp.csc_matrix, dt: float, factors: Vector) -> sp.csc_matrix:
+def rate_matrix(counts: sp.csc_array, dt: float, factors: Vector) -> sp.csc_array:
     """The column generator: Q[j, i] = factor_i N(i -> j) / (N_i h) off the diagonal, columns sum to zero."""
     visits = np.maximum(np.asarray(counts.sum(axis=0)).ravel(), 1.0)
-    leaving = counts - sp.diags(counts.diagonal())
-    rates = leaving @ sp.diags(factors / (visits * dt))
-    return sp.csc_matrix(rates - sp.diags(np.asarray(rates.sum(axis=0)).ravel()))
+    leaving = counts - sp.diags_array(counts.diagonal())
+    rates = leaving @ sp.diags_array(factors / (visits * dt))
+    return sp.csc_array(rates - sp.diags_array(np.asarray(rates.sum(axis=0)).ravel()))

@@ -4,13 +4,15 @@ For a stationary diffusion with constant mobility, at every tau,
 
     d/dtau C(tau) = G(tau) Phi,   G(tau) = < x(t + tau) s(x(t))^T >,   G(0) = -I,
 
-so that (int_0^T G) Phi = C(T) - C(0) for every horizon T. T -> 0 is -dC/dt(0+), T -> infinity is Green-Kubo.
+so that (int_0^T G) Phi = C(T) - C(0) for every horizon T. T -> 0 is -dC/dt(0+), T -> infinity is Green-Kubo. If the
+mobility depends on the state, Phi(T) drifts with T and only its limit at T -> 0 is the mean mobility <M>.
 """
 
 from dataclasses import dataclass
 
 import jax
 import numpy as np
+from jaxtyping import Float
 from scipy.interpolate import CubicSpline
 
 from ..._core import checks
@@ -20,6 +22,9 @@ from ..score import ScoreFit
 from .base import error_groups, integral_times, jackknife
 
 _SPLINE_GAIN = 8.0
+_HIGHEST_DEGREE = 2
+_SIGNIFICANT = 4.0
+_SUBSTANTIAL = 0.1
 
 
 @dataclass(frozen=True)
@@ -29,7 +34,8 @@ class IntegratedResponse:
     The score is evaluated on the data and scaled so that G(0) = -I holds in the sample, which removes the first-order
     effect of the noise level and most of the sampling error. The integral is that of a cubic spline. Horizon T weighs
     1 / (sampling error^2 + quadrature error^2) of Phi(T): the former from leaving out blocks, the latter from using
-    every second lag only.
+    every second lag only. Phi is the weighted mean of Phi(T) over horizons; where Phi(T) drifts by more than 10 % and
+    beyond 4 standard errors, it is the limit T -> 0 of a line (then a parabola) through Phi(T) instead.
     """
 
     lags: int | None = None
@@ -39,48 +45,65 @@ class IntegratedResponse:
             checks.integer_at_least("lags", self.lags, 6)
 
     def infer(self, series: TimeSeries, score: ScoreFit, *, key: jax.Array):
-        """Correlations and responses on one set of lags, then the weighted solve."""
+        """Correlations and responses on one set of lags, Phi(T) with its errors, then the limit."""
         times = integral_times(series)
-        lags = self.lags or int(np.clip(0.5 * times.min() / series.dt, 8, 24))
-        lags = 2 * (lags // 2)
+        lags = 2 * ((self.lags or int(np.clip(0.5 * times.min() / series.dt, 8, 24))) // 2)
         groups, steps = error_groups(series), np.arange(lags + 1)
         scores = [score.function.over(s) for s in series.segments]
         correlation = lagged_moments(series.segments, series.segments, steps, groups)
         response = lagged_moments(series.segments, scores, steps, groups)
 
-        def curve(weights, stride: int = 1):
-            return phi_by_horizon(correlation.mean(weights)[::stride], response.mean(weights)[::stride], stride * series.dt)
+        def curve(weights: np.ndarray, stride: int = 1) -> LagMatrices:
+            moments = (m.mean(weights)[::stride] for m in (correlation, response))
+            return phi_by_horizon(*moments, stride * series.dt)
 
-        by_horizon, sampling = jackknife(lambda w: curve(w)[0], groups)
-        quadrature = _quadrature_error(by_horizon, curve(np.ones(groups), 2)[0])
+        by_horizon, sampling = jackknife(curve, groups)
+        quadrature = _quadrature_error(by_horizon, curve(np.ones(groups), 2))
         error = np.sqrt(np.linalg.norm(sampling, axis=(1, 2)) ** 2 + quadrature**2)
+        phi, standard_error, trend = _limit(curve, error, groups)
+        return (
+            phi,
+            standard_error,
+            {
+                "horizon": (steps[1:] * series.dt).tolist(),
+                "phi_by_horizon": by_horizon.tolist(),
+                "sampling_error_by_horizon": sampling.tolist(),
+                "quadrature_error_by_horizon": quadrature.tolist(),
+                "horizon_weight": (error**-2 / np.sum(error**-2)).tolist(),
+                "integral_times": times.tolist(),
+                **trend,
+            },
+        )
 
-        def estimate(weights):
-            _, integrals, decays = curve(weights)
-            return weighted_solve(integrals, decays, series.dt, 1 / error**2)
 
-        phi, standard_error = jackknife(estimate, groups)
-        return phi, standard_error, {
-            "horizon": (steps[1:] * series.dt).tolist(), "phi_by_horizon": by_horizon.tolist(),
-            "sampling_error_by_horizon": sampling.tolist(), "quadrature_error_by_horizon": quadrature.tolist(),
-            "horizon_weight": (error**-2 / np.sum(error**-2)).tolist(), "integral_times": times.tolist()}
-
-
-def phi_by_horizon(correlation: LagMatrices, response: LagMatrices, dt: float):
-    """Phi(T) for every horizon, with the integrals of G and the decays C(T) - C(0) it solves for."""
+def phi_by_horizon(correlation: LagMatrices, response: LagMatrices, dt: float) -> LagMatrices:
+    """Phi(T) = (int_0^T G)^-1 (C(T) - C(0)) for every horizon T = dt, 2 dt, ..."""
     response = -response @ np.linalg.inv(response[0])
     tau = dt * np.arange(len(response))
     integrals = CubicSpline(tau, response, axis=0).antiderivative()(tau)[1:]
-    decays = correlation[1:] - correlation[0]
-    return np.linalg.solve(integrals, decays), integrals, decays
+    return np.linalg.solve(integrals, correlation[1:] - correlation[0])
 
 
-def weighted_solve(integrals: LagMatrices, decays: LagMatrices, dt: float, weights: np.ndarray):
-    """Least squares for Phi over horizons, each equation divided by its horizon and weighted."""
-    weights = weights / (dt * np.arange(1, len(integrals) + 1)) ** 2
-    normal = np.einsum("t,tki,tkj->ij", weights, integrals, integrals)
-    right = np.einsum("t,tki,tkj->ij", weights, integrals, decays)
-    return np.linalg.solve(normal, right)
+def _limit(curve, error: np.ndarray, groups: int):
+    """The weighted mean of Phi(T), or the limit T -> 0 of a polynomial where Phi(T) drifts; with the evidence."""
+    drifts = []
+    for degree in range(_HIGHEST_DEGREE + 1):
+        fit = _polynomial_fit(error, degree)
+        coefficients, errors = jackknife(lambda w, fit=fit: np.tensordot(fit, curve(w), 1), groups)
+        if degree:
+            size = np.linalg.norm(coefficients[-1])
+            drifts.append(float(size / np.linalg.norm(coefficients[0])))
+            substantial = drifts[-1] > (_SUBSTANTIAL if degree == 1 else 0.0)
+            if not (substantial and size > _SIGNIFICANT * np.linalg.norm(errors[-1])):
+                break
+        phi, standard_error, used = coefficients[0], errors[0], degree
+    return phi, standard_error, {"trend_degree": used, "trend": drifts[0]}
+
+
+def _polynomial_fit(error: np.ndarray, degree: int) -> Float[np.ndarray, "power horizon"]:
+    """Weights that turn Phi(T) into coefficients of powers of T / T_max."""
+    powers = (np.arange(1, len(error) + 1)[:, None] / len(error)) ** np.arange(degree + 1)
+    return np.linalg.pinv(powers / error[:, None]) / error
 
 
 def _quadrature_error(fine: LagMatrices, coarse: LagMatrices) -> np.ndarray:

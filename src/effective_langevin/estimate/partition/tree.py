@@ -50,7 +50,7 @@ class Tree(eqx.Module):
 
     def assign(self, points: Samples) -> np.ndarray:
         """Cell of each point, in blocks of bounded memory."""
-        blocks = [_descend(self, points[i:i + _BLOCK]) for i in range(0, len(points), _BLOCK)]
+        blocks = [_descend(self, points[i : i + _BLOCK]) for i in range(0, len(points), _BLOCK)]
         return np.concatenate([np.asarray(b) for b in blocks])
 
 
@@ -101,7 +101,7 @@ class _Growth:
         candidates = candidates[np.argsort(-counts[candidates], kind="stable")]
         if len(candidates) and self.floor <= 1:
             candidates = candidates[counts[candidates] > 0.5 * counts[candidates[0]]]
-        return candidates[:min(self.target - leaves.sum(), self.capacity)]
+        return candidates[: min(self.target - leaves.sum(), self.capacity)]
 
     def _split(self, active: np.ndarray, key: jax.Array) -> None:
         """Cut the active nodes; one with an empty side (coinciding points) is closed instead."""
@@ -109,7 +109,7 @@ class _Growth:
         table = np.full(_power_of_two(max(known, 2 * self.capacity)), self.capacity, np.int32)
         table[active] = np.arange(len(active))
         cut = _two_means(self.points, self.node_of_sample, jnp.asarray(table), key, self.capacity)
-        normals, offsets, sizes = (np.asarray(a)[:len(active)] for a in cut[:3])
+        normals, offsets, sizes = (np.asarray(a)[: len(active)] for a in cut[:3])
         divides = sizes.min(axis=1) > 0
         nodes["closed"][active[~divides]] = True
         parents = active[divides]
@@ -128,16 +128,25 @@ class _Growth:
         labels = cell_of_leaf[np.asarray(self.node_of_sample)]
         counts = np.bincount(labels, minlength=leaves.sum())
         sums = [np.bincount(labels, weights=column, minlength=len(counts)) for column in np.asarray(self.points).T]
-        return Tree(*(jnp.asarray(self.nodes[name]) for name in ("normals", "offsets", "children")),
-                    cell_of_leaf=jnp.asarray(cell_of_leaf), centroids=np.stack(sums, axis=1) / counts[:, None],
-                    counts=counts, depth=int(self.nodes["level"].max()))
+        return Tree(
+            *(jnp.asarray(self.nodes[name]) for name in ("normals", "offsets", "children")),
+            cell_of_leaf=jnp.asarray(cell_of_leaf),
+            centroids=np.stack(sums, axis=1) / counts[:, None],
+            counts=counts,
+            depth=int(self.nodes["level"].max()),
+        )
 
 
 def _new_nodes(counts: np.ndarray, level: np.ndarray, width: int) -> dict[str, np.ndarray]:
     size = len(counts)
-    return {"counts": counts.astype(np.int64), "level": level, "closed": np.zeros(size, bool),
-            "children": np.full((size, 2), -1, np.int32), "normals": np.zeros((size, width), np.float32),
-            "offsets": np.zeros(size, np.float32)}
+    return {
+        "counts": counts.astype(np.int64),
+        "level": level,
+        "closed": np.zeros(size, bool),
+        "children": np.full((size, 2), -1, np.int32),
+        "normals": np.zeros((size, width), np.float32),
+        "offsets": np.zeros(size, np.float32),
+    }
 
 
 def _power_of_two(least: int) -> int:

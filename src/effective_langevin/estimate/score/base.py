@@ -11,7 +11,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from ..._core import keys
-from ..._core.types import Matrix, Samples
+from ..._core.types import Matrix, Samples, Vector
 from ...data import TimeSeries
 from .calibration import calibration_matrix, stein_error, stein_matrix
 
@@ -22,30 +22,52 @@ _STEIN_PARTS = 10
 class Score(eqx.Module):
     """s(x) = gain (network(x) - precision x) for one standardised state.
 
-    Without a network it is the Gaussian score; `gain` is the identity unless the score was calibrated.
+    Without a network it is the Gaussian score; `gain` is the identity unless the score was calibrated. Beyond the box
+    [low, high], where the network has seen next to nothing and might point outwards, the score of the nearest point of
+    the box fades within a standard deviation and gives way to the slope of a standard Gaussian, so that no state
+    escapes.
     """
 
     precision: Float[Array, "var var"]
     gain: Float[Array, "var var"]
+    low: Float[Array, " var"]
+    high: Float[Array, " var"]
     network: Callable | None = None
 
     @classmethod
-    def around(cls, precision: Matrix, network: Callable | None = None) -> "Score":
-        """An uncalibrated score with the given linear part."""
-        return cls(jnp.asarray(precision, jnp.float32), jnp.eye(len(precision), dtype=jnp.float32), network)
+    def linear(cls, precision: Matrix) -> "Score":
+        """The Gaussian score -precision x."""
+        size = len(precision)
+        box = jnp.full(size, jnp.inf)
+        return cls(jnp.asarray(precision, jnp.float32), jnp.eye(size), -box, box)
+
+    @classmethod
+    def learned(cls, network: Callable, low: Vector, high: Vector) -> "Score":
+        """The score given by a network that was trained within the box [low, high]."""
+        size = len(low)
+        return cls(
+            jnp.zeros((size, size)),
+            jnp.eye(size),
+            jnp.asarray(low, jnp.float32),
+            jnp.asarray(high, jnp.float32),
+            network,
+        )
 
     def __call__(self, x: Float[Array, " var"]) -> Float[Array, " var"]:
         """grad ln p at one state."""
-        value = -self.precision @ x
-        return self.gain @ (value if self.network is None else value + self.network(x))
+        inside = jnp.clip(x, self.low, self.high)
+        value = -self.precision @ inside
+        value = value if self.network is None else value + self.network(inside)
+        beyond = x - inside
+        return jnp.exp(-2 * beyond @ beyond) * (self.gain @ value) - beyond
 
     def scaled_by(self, matrix: Matrix) -> "Score":
-        """matrix @ s."""
-        return Score(self.precision, jnp.asarray(matrix, jnp.float32) @ self.gain, self.network)
+        """The score multiplied by a matrix (within the box)."""
+        return eqx.tree_at(lambda s: s.gain, self, jnp.asarray(matrix, jnp.float32) @ self.gain)
 
     def over(self, samples: Samples) -> Samples:
         """grad ln p at many states, in blocks of bounded memory."""
-        blocks = [_evaluate(self, samples[i:i + _BLOCK]) for i in range(0, len(samples), _BLOCK)]
+        blocks = [_evaluate(self, samples[i : i + _BLOCK]) for i in range(0, len(samples), _BLOCK)]
         return np.concatenate([np.asarray(b) for b in blocks])
 
 
@@ -74,7 +96,10 @@ class ScoreFit:
 class ScoreStrategy(Protocol):
     """How to learn a score: `learn` sees the training samples in time order and returns an uncalibrated fit."""
 
-    calibrate: bool
+    @property
+    def calibrate(self) -> bool:
+        """Whether Stein's identity is imposed on the learned score."""
+        ...
 
     def learn(self, train: Samples, held_out: Samples, *, key: jax.Array) -> tuple[Score, float, dict[str, Any]]:
         """The score, the noise level it belongs to, and diagnostics."""
@@ -93,10 +118,12 @@ def estimate_score(series: TimeSeries, strategy: ScoreStrategy, *, key: jax.Arra
         stein = stein_matrix(score.over, train, noise_level, key=keys.named(key, "calibration"))
         score = score.scaled_by(calibration_matrix(stein))
         diagnostics = {**diagnostics, "stein_before_calibration": stein.tolist()}
-    parts = [stein_matrix(score.over, part, noise_level, key=keys.named(key, f"stein {i}"))
-             for i, part in enumerate(np.array_split(held_out, _STEIN_PARTS))]
+    parts = [
+        stein_matrix(score.over, part, noise_level, key=keys.named(key, f"stein {i}"))
+        for i, part in enumerate(np.array_split(held_out, _STEIN_PARTS))
+    ]
     stein, uncertainty = np.mean(parts, axis=0), np.std(parts, axis=0, ddof=1) / np.sqrt(_STEIN_PARTS)
     covariance = np.cov(train.T.astype(float)).reshape(stein.shape) + noise_level**2 * np.eye(len(stein))
-    return ScoreFit(score, noise_level, stein, float(np.linalg.norm(uncertainty) / np.sqrt(len(stein))), covariance, diagnostics)
-
-
+    return ScoreFit(
+        score, noise_level, stein, float(np.linalg.norm(uncertainty) / np.sqrt(len(stein))), covariance, diagnostics
+    )

@@ -15,7 +15,9 @@ def perturbed(samples: Samples, noise_level: float, *, key: jax.Array) -> Sample
     return samples + noise_level * np.asarray(jax.random.normal(key, samples.shape), samples.dtype)
 
 
-def stein_matrix(score: Callable[[Samples], Samples], samples: Samples, noise_level: float, *, key: jax.Array) -> Matrix:
+def stein_matrix(
+    score: Callable[[Samples], Samples], samples: Samples, noise_level: float, *, key: jax.Array
+) -> Matrix:
     """V = < s(y) y^T > over y ~ p_sigma, for standardised samples (paper, Sec. III); -I for a perfect score."""
     y = perturbed(samples, noise_level, key=key)
     values = score(y).astype(float)

@@ -38,16 +38,28 @@ class DenoisingScore:
         level = self.noise_level
         if level is None:
             level, evidence = choose_noise_level(
-                lambda sigma: self._fit(train, sigma, self.steps // 6, key=key)[0], held_out, key=keys.named(key, "noise level"))
+                lambda sigma: self._fit(train, sigma, self.steps // 6, key=key)[0],
+                held_out,
+                key=keys.named(key, "noise level"),
+            )
         score, losses = self._fit(train, level, self.steps, key=key)
-        return score, level, {**evidence, "loss_curve": losses[::max(1, len(losses) // 200)].tolist()}
+        return score, level, {**evidence, "loss_curve": losses[:: max(1, len(losses) // 200)].tolist()}
 
     def _fit(self, samples: Samples, sigma: float, steps: int, *, key: jax.Array):
         network = self.network.build(samples.shape[1], key=keys.named(key, "network"))
         data = (jnp.asarray(samples, jnp.float32), jnp.float32(sigma), jnp.zeros(self.batch))
-        fitted, losses = train(network, denoising_loss, data, steps=steps, learning_rate=self.learning_rate,
-                               key=keys.named(key, "training"), label="Training the score", average=0.995)
-        return Score.around(np.zeros((samples.shape[1],) * 2), fitted.scaled_by(-1 / sigma)), losses
+        fitted, losses = train(
+            network,
+            denoising_loss,
+            data,
+            steps=steps,
+            learning_rate=self.learning_rate,
+            key=keys.named(key, "training"),
+            label="Training the score",
+            average=0.995,
+        )
+        low, high = np.quantile(samples, [0.0005, 0.9995], axis=0)
+        return Score.learned(fitted.scaled_by(-1 / sigma), low, high), losses
 
 
 def denoising_loss(network, data, key):

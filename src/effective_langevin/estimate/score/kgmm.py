@@ -55,21 +55,31 @@ class KGMM:
         if level is None:
             pilot = self._partition(train, CANDIDATES[-1], key=key)
             level, evidence = choose_noise_level(
-                lambda sigma: self._fit(pilot, train, sigma, 4, 800, key=key)[0], held_out, key=keys.named(key, "noise level"))
+                lambda sigma: self._fit(pilot, train, sigma, 4, 800, key=key)[0],
+                held_out,
+                key=keys.named(key, "noise level"),
+            )
         tree = self._partition(train, level, key=key)
         score, diagnostics = self._fit(tree, train, level, self.max_draws, self.steps, key=key)
         return score, level, {**evidence, **diagnostics}
 
     def _partition(self, samples: Samples, sigma: float, *, key: jax.Array) -> Tree:
         cells = min(self.cells or default_cells(*samples.shape), len(samples) // 2)
-        return grow_tree(perturbed(samples, sigma, key=keys.named(key, "first draw")), cells=cells, key=keys.named(key, "tree"))
+        return grow_tree(
+            perturbed(samples, sigma, key=keys.named(key, "first draw")), cells=cells, key=keys.named(key, "tree")
+        )
 
     def _fit(self, tree: Tree, samples: Samples, sigma: float, max_draws: int, steps: int, *, key: jax.Array):
         means = average_noise(tree, samples, sigma, max_draws, key=keys.named(key, "draws"))
         network, losses = _interpolate(means, MLP(self.hidden), steps, key=keys.named(key, "network"))
-        score = Score.around(np.zeros((samples.shape[1],) * 2), network)
-        return score, {"cells": tree.cells, "draws": means.draws, "monte_carlo_error": means.monte_carlo_error,
-                       "sampling_error": means.sampling_error, "loss_curve": losses[::max(1, len(losses) // 200)].tolist()}
+        score = Score.learned(network, means.centres.min(axis=0), means.centres.max(axis=0))
+        return score, {
+            "cells": tree.cells,
+            "draws": means.draws,
+            "monte_carlo_error": means.monte_carlo_error,
+            "sampling_error": means.sampling_error,
+            "loss_curve": losses[:: max(1, len(losses) // 200)].tolist(),
+        }
 
 
 def default_cells(samples: int, dimension: int) -> int:
@@ -110,7 +120,9 @@ def average_noise(tree: Tree, samples: Samples, sigma: float, max_draws: int, *,
     total = np.sum(draws, axis=(0, 1))
     count = np.maximum(total[:, -1:], 1.0)
     weights = total[:, -1] / total[:, -1].sum()
-    return CellScores(total[:, width:-1] / count, -total[:, :width] / count / sigma, weights, len(draws), monte_carlo, sampling)
+    return CellScores(
+        total[:, width:-1] / count, -total[:, :width] / count / sigma, weights, len(draws), monte_carlo, sampling
+    )
 
 
 @eqx.filter_jit
@@ -150,8 +162,15 @@ def _interpolate(means: CellScores, network: MLP, steps: int, *, key: jax.Array)
     """Fit the network to the cell scores, in units of their own size."""
     scale = float(np.sqrt(means.weights @ (means.scores**2).mean(axis=1)))
     data = tuple(jnp.asarray(a, jnp.float32) for a in (means.centres, means.scores / scale, means.weights))
-    fitted, losses = train(network.build(means.centres.shape[1], key=key), weighted_loss, data, steps=steps,
-                           learning_rate=5e-3, key=key, label="Fitting the network")
+    fitted, losses = train(
+        network.build(means.centres.shape[1], key=key),
+        weighted_loss,
+        data,
+        steps=steps,
+        learning_rate=5e-3,
+        key=key,
+        label="Fitting the network",
+    )
     return fitted.scaled_by(scale), losses
 
 
@@ -159,5 +178,3 @@ def weighted_loss(network, data, key):
     """Mean squared error over cells, each counted by its population."""
     centres, scores, weights = data
     return jnp.sum(weights[:, None] * (jax.vmap(network)(centres) - scores) ** 2)
-
-

@@ -1,6 +1,7 @@
 """Network architectures: small frozen descriptions that build equinox modules for one sample."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import equinox as eqx
 import jax
@@ -26,7 +27,8 @@ class Layers(eqx.Module):
 
     def scaled_by(self, factor: float) -> "Layers":
         """The network times a number, absorbed in its last layer."""
-        def ends(network):
+
+        def ends(network) -> tuple[Any, Any]:
             return network.layers[-1].weight, network.layers[-1].bias
 
         return eqx.tree_at(ends, self, tuple(factor * end for end in ends(self)))

@@ -21,7 +21,9 @@ CANDIDATES = (0.3, 0.2, 0.1, 0.07, 0.05, 0.035, 0.025, 0.0175, 0.0125)
 _SAMPLES = 20000
 
 
-def choose_noise_level(learn: Callable[[float], Score], held_out: Samples, *, key: jax.Array) -> tuple[float, dict[str, Any]]:
+def choose_noise_level(
+    learn: Callable[[float], Score], held_out: Samples, *, key: jax.Array
+) -> tuple[float, dict[str, Any]]:
     """Go down the candidates while the held-out loss falls; return the best and the evidence."""
     rows = jax.random.choice(key, len(held_out), (min(_SAMPLES, len(held_out)),), replace=False)
     test = held_out[np.sort(np.asarray(rows))]
@@ -38,8 +40,13 @@ def choose_noise_level(learn: Callable[[float], Score], held_out: Samples, *, ke
         tick(len(CANDIDATES) - len(tried))
     best = int(np.argmin(means))
     errors = [float(np.std(loss - losses[best]) / np.sqrt(len(loss))) for loss in losses]
-    return tried[best], {"noise_level_choice": {
-        "noise_level": tried, "held_out_loss": [float(m - means[best]) for m in means], "standard_error": errors}}
+    return tried[best], {
+        "noise_level_choice": {
+            "noise_level": tried,
+            "held_out_loss": [float(m - means[best]) for m in means],
+            "standard_error": errors,
+        }
+    }
 
 
 @eqx.filter_jit

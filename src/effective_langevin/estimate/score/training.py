@@ -11,8 +11,18 @@ import optax
 from ..._core import progress
 
 
-def train(network, loss: Callable, data, *, steps: int, learning_rate: float, key: jax.Array, label: str,
-          average: float = 0.99, chunk: int = 200):
+def train(
+    network,
+    loss: Callable,
+    data,
+    *,
+    steps: int,
+    learning_rate: float,
+    key: jax.Array,
+    label: str,
+    average: float = 0.99,
+    chunk: int = 200,
+):
     """Minimise loss(network, data, key) by Adam with a cosine schedule; return averaged weights and the loss curve.
 
     `loss` must be a module-level function and `data` a pytree of arrays: the loop is then compiled once per shape.

@@ -1,0 +1,86 @@
+"""The command line: parse, call, write."""
+
+import sys
+from importlib.metadata import version
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from ._core import progress
+from ._core.errors import EffectiveLangevinError
+
+app = typer.Typer(
+    add_completion=True, no_args_is_help=True, pretty_exceptions_enable=False,
+    help="Effective Langevin equations from one stationary time series.",
+)  # fmt: skip
+console = Console()
+
+Seed = Annotated[int, typer.Option(help="Seed of all random numbers: same seed, same result.")]
+Out = Annotated[Path | None, typer.Option(help="Run folder to create. Default: langevin-NAME, numbered if taken.")]
+
+
+@app.command()
+def demo(
+    system: Annotated[str, typer.Argument(help="wells, scalar or lorenz63")] = "wells",
+    out: Out = None,
+    seed: Seed = 0,
+    quick: Annotated[bool, typer.Option("--quick", help="A tenth of the samples, fixed noise level.")] = False,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an existing run folder.")] = False,
+) -> None:
+    """Simulate a reference system, learn a Langevin model from the series alone, and report how good it is."""
+    from .demo import DEMOS, run_demo
+    from .runs import RunFolder, unused_folder
+
+    settings = {
+        "demo": system,
+        "quick": quick,
+        "demo_seed": seed,
+        **({"dt": DEMOS[system].dt} if system in DEMOS else {}),
+    }
+    with RunFolder(out or unused_folder(f"langevin-{system}"), overwrite) as folder, progress.shown():
+        run = run_demo(system, seed=seed, quick=quick, keep=lambda model: folder.keep_model(model, settings))
+        metrics = folder.keep_validation(run.validation)
+    console.print(run.validation.summary().split("\n\n")[0])
+    console.print(_metrics_table(metrics))
+    console.print(
+        f"Model, metrics, figures: {folder.path}\nOpen {folder.path / 'report.html'} in a browser.", soft_wrap=True
+    )
+
+
+@app.command()
+def info() -> None:
+    """Versions, devices and the reference systems that can be demonstrated."""
+    import jax
+
+    from .demo import DEMOS
+
+    console.print(
+        f"effective-langevin {version('effective-langevin')}, jax {jax.__version__}, python {sys.version.split()[0]}"
+    )
+    console.print("devices: " + ", ".join(str(d) for d in jax.devices()))
+    console.print("demos:   " + ", ".join(DEMOS))
+
+
+def _metrics_table(metrics: dict[str, float]) -> Table:
+    table = Table("metric", "value", "± s.e.", "data against data")
+    for name, value in metrics.items():
+        if name.endswith(("_se", "_floor")):
+            continue
+        extra = [metrics.get(f"{name}_se"), metrics.get(f"{name}_floor")]
+        table.add_row(name, f"{value:.4g}", *("" if e is None else f"{e:.2g}" for e in extra))
+    return table
+
+
+def main() -> None:
+    """Entry point: one line of error and exit code 2 for anything that is the user's to repair."""
+    try:
+        app()
+    except EffectiveLangevinError as error:
+        Console(stderr=True).print(f"[bold red]Error:[/] {error}", soft_wrap=True, highlight=False)
+        sys.exit(2)
+    except KeyboardInterrupt:
+        Console(stderr=True).print("Interrupted. A model that was finished stays in the folder marked .partial.")
+        sys.exit(130)

@@ -1,0 +1,362 @@
+"""The report: verdict, model, comparison, evidence and provenance in one HTML file that needs nothing else."""
+
+import base64
+import io
+import os
+import re
+from collections.abc import Callable
+from functools import cache
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import jinja2
+import numpy as np
+from markupsafe import Markup, escape
+from matplotlib.figure import Figure
+from scipy.ndimage import gaussian_filter
+
+from .._core.errors import ArgumentError
+from .._core.types import Matrix
+from ..estimate.mobility.base import jackknife
+from . import plots
+from .comparison import METRICS, Validation
+from .statistics import GROUPS, SeriesStatistics, pair_histogram
+from .verdict import (
+    acf_rmse_by_variable,
+    judge,
+    kl_by_variable,
+    metric_level,
+    overall_level,
+    part_error,
+    plus_minus,
+    verdict,
+)
+
+RESOLUTION = 192
+CSS_PIXELS = 96
+WINDOW = 15.0
+MOST_PANELS = 12
+MOST_ROWS = 6
+MOST_PAIRS = 6
+MOST_ENTRIES = 9
+CROSS_DIMENSIONS = 4
+OPEN_TABLES = 6
+LONGEST_OPENING = 30
+_COARSEN = 5
+_BIN_GROUPS = 2
+
+MEANING = {
+    "mobility_error": "distance of Φ from the exact mobility, relative",
+    "stein_error": "violation of Stein's identity ⟨s xᵀ⟩ = −1 on held-out samples",
+    "pdf_kl_mean": "KL divergence of one-variable densities, data from model, mean over variables (nats)",
+    "pdf_kl_max": "the same, worst variable (nats)",
+    "acf_rmse": "difference of autocorrelations, rms over variables and lags",
+    "covariance_error": "distance of the covariance matrices, relative",
+}
+
+
+def write_report(validation: Validation, path: str | os.PathLike, *, drawn: dict[str, Figure] | None = None) -> None:
+    """Write the report, with the figures `drawn` if given; an existing file is replaced once the new one is complete."""
+    path = Path(path)
+    if not path.parent.is_dir():
+        raise ArgumentError(f"Cannot write the report to {path}: the folder {path.parent} does not exist.")
+    page = render(validation, figures(validation) if drawn is None else drawn)
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.part")
+    try:
+        temporary.write_text(page, encoding="utf-8")
+        os.replace(temporary, path)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def render(validation: Validation, drawn: dict[str, Figure]) -> str:
+    """The report as HTML text."""
+    model, data = validation.model, validation.data
+    return _template().render(
+        names=model.names,
+        dimension=model.dimension,
+        level=("good", "care", "poor")[overall_level(judge(validation))],
+        verdict=[_sentence(text, model.names) for text in verdict(validation)],
+        matrices=_matrices(validation),
+        stein=_table(model.score.stein, None, model.names, "{:.3f}".format),
+        metrics=_metric_rows(validation),
+        variables=_variable_rows(validation),
+        figures={name: _embedded(figure) for name, figure in drawn.items()},
+        facts=_facts(validation),
+        provenance=_flat(model.provenance),
+        time_unit=data.time_unit,
+        reach=f"{validation.data_statistics.tau[-1]:.3g} {data.time_unit}".strip(),
+        score=model.score,
+        mobility=model.mobility,
+        wide=model.dimension > OPEN_TABLES,
+        version=version("effective-langevin"),
+    )
+
+
+def figures(validation: Validation) -> dict[str, Figure]:
+    """Every figure that this validation has something to show for, by name."""
+    makers: dict[str, Callable[[Validation], Any]] = {
+        "mobility": _mobility_figure,
+        "pdfs": _pdf_figure,
+        "pairs": _pair_figure,
+        "acfs": _acf_figure,
+        "cross_correlations": _cross_figure,
+        "trajectories": _trajectory_figure,
+        "phi_by_horizon": _horizon_figure,
+        "noise_level": _noise_level_figure,
+        "training": _training_figure,
+    }
+    drawn = {name: make(validation) for name, make in makers.items()}
+    return {name: np.ravel(np.asarray(axes))[0].figure for name, axes in drawn.items() if axes is not None}
+
+
+def _mobility_figure(validation: Validation):
+    model = validation.model
+    if model.dimension == 1:
+        return None
+    return plots.plot_mobility(model.mobility, names=model.names, std=model.units.std, time_unit=model.time_unit)
+
+
+def _pdf_figure(validation: Validation):
+    data, shown = validation.data_statistics, _worst(kl_by_variable(validation), MOST_PANELS)
+    densities = [_coarse(s.density()[shown], _BIN_GROUPS) for s in (data, validation.model_statistics)]
+    return plots.plot_pdfs(data.edges[shown][:, ::_BIN_GROUPS], *densities, **_named(validation, shown))
+
+
+def _pair_figure(validation: Validation):
+    pairs = _pairs(validation)
+    if not pairs:
+        return None
+    edges = validation.data_statistics.edges
+
+    def densities(samples: np.ndarray) -> dict[tuple[int, int], Matrix]:
+        return {(i, j): gaussian_filter(pair_histogram(samples, edges, i, j, _COARSEN), 1.0) for i, j in pairs}
+
+    data, model = densities(validation.data.stacked()), densities(validation.paths.stacked())
+    return plots.plot_pair_densities(
+        edges[:, ::_COARSEN], data, model, names=validation.data.names, units=validation.data.units
+    )
+
+
+def _acf_figure(validation: Validation):
+    shown = _worst(acf_rmse_by_variable(validation), MOST_PANELS)
+    curves = _with_errors(validation, lambda statistics: lambda w: statistics.acf(w)[:, shown])
+    return plots.plot_acfs(
+        validation.data_statistics.tau,
+        **curves,
+        names=[validation.data.names[v] for v in shown],
+        time_unit=validation.data.time_unit,
+    )
+
+
+def _cross_figure(validation: Validation):
+    if not 1 < validation.model.dimension <= CROSS_DIMENSIONS:
+        return None
+    curves = _with_errors(validation, lambda statistics: statistics.correlation)
+    return plots.plot_cross_correlations(
+        validation.data_statistics.tau, **curves, names=validation.data.names, time_unit=validation.data.time_unit
+    )
+
+
+def _trajectory_figure(validation: Validation):
+    data, paths = validation.data, validation.paths
+    longest = min(max(len(s) for s in series.segments) - 1 for series in (data, paths)) * data.dt
+    window = min(WINDOW * float(validation.integral_times.max()), longest)
+    return plots.plot_trajectories(data, paths, window, variables=_worst(acf_rmse_by_variable(validation), MOST_ROWS))
+
+
+def _horizon_figure(validation: Validation):
+    model, found = validation.model, validation.model.mobility.diagnostics
+    if "phi_by_horizon" not in found:
+        return None
+    phi, error = (
+        np.array([model.units.mobility_to_physical(np.asarray(m)) for m in found[key]])
+        for key in ("phi_by_horizon", "sampling_error_by_horizon")
+    )
+    return plots.plot_phi_by_horizon(
+        np.asarray(found["horizon"]),
+        phi,
+        error,
+        model.mobility.matrix,
+        entries=_largest_entries(validation),
+        names=model.names,
+        time_unit=model.time_unit,
+    )
+
+
+def _noise_level_figure(validation: Validation):
+    choice = validation.model.diagnostics["score"].get("noise_level_choice")
+    return None if choice is None else plots.plot_noise_level_choice(choice)
+
+
+def _training_figure(validation: Validation):
+    losses = validation.model.diagnostics["score"].get("loss_curve")
+    return None if not losses else plots.plot_training(losses)
+
+
+def _worst(errors: np.ndarray, most: int) -> list[int]:
+    """The variables with the largest errors, in their own order."""
+    return sorted(np.argsort(errors)[::-1][:most].tolist())
+
+
+def _pairs(validation: Validation) -> list[tuple[int, int]]:
+    """The pairs of variables that Phi couples most strongly."""
+    phi = np.abs(validation.model.units.mobility_to_standard(validation.model.mobility.matrix))
+    rows, columns = np.triu_indices(len(phi), 1)
+    kept = _worst((phi + phi.T)[rows, columns], MOST_PAIRS)
+    return [(int(rows[k]), int(columns[k])) for k in kept]
+
+
+def _largest_entries(validation: Validation) -> list[tuple[int, int]]:
+    """All entries of Phi where they fit, else the largest in standardised units."""
+    phi = np.abs(validation.model.units.mobility_to_standard(validation.model.mobility.matrix))
+    return [divmod(k, len(phi)) for k in _worst(phi.ravel(), MOST_ENTRIES)]
+
+
+def _with_errors(validation: Validation, of: Callable[[SeriesStatistics], Callable[[np.ndarray], np.ndarray]]):
+    """A statistic of data and model, each with its leave-one-group-out error."""
+    data, data_error = jackknife(of(validation.data_statistics), GROUPS)
+    model, model_error = jackknife(of(validation.model_statistics), GROUPS)
+    return {"data": data, "model": model, "data_error": data_error, "model_error": model_error}
+
+
+def _coarse(density: np.ndarray, group: int) -> np.ndarray:
+    """Densities averaged over groups of neighbouring bins."""
+    return density.reshape(len(density), -1, group).mean(axis=2)
+
+
+def _named(validation: Validation, shown: list[int]) -> dict[str, list[str]]:
+    data = validation.data
+    return {"names": [data.names[v] for v in shown], "units": [data.units[v] for v in shown]}
+
+
+def _matrices(validation: Validation) -> list[dict[str, Any]]:
+    mobility, names = validation.model.mobility, validation.model.names
+    part = part_error(mobility.standard_error)
+    tables = [("Mobility Φ", mobility.matrix, mobility.standard_error)]
+    if validation.exact_mobility is not None:
+        tables.append(("Exact mobility", validation.exact_mobility, None))
+    if len(names) > 1:
+        tables.append((Markup("Diffusion Φ<sub>S</sub>"), mobility.symmetric, part))
+        off_diagonal = part * (1 - np.eye(len(names)))
+        tables.append((Markup("Circulation Φ<sub>A</sub>"), mobility.antisymmetric, off_diagonal))
+    tables.append(("Noise factor Σ", mobility.noise_factor, None))
+    return [{"title": title, **_table(matrix, error, names)} for title, matrix, error in tables]
+
+
+def _table(matrix: Matrix, error: Matrix | None, names: tuple[str, ...], write=None) -> dict[str, Any]:
+    spread = np.zeros_like(matrix) if error is None else error
+    cells = [
+        [_typeset(write(v) if write else plus_minus(v, e)) for v, e in zip(values, errors)]
+        for values, errors in zip(matrix, spread)
+    ]
+    return {"names": names, "rows": list(zip(names, cells))}
+
+
+def _metric_rows(validation: Validation) -> list[dict[str, str]]:
+    metrics = validation.metrics
+    return [
+        {
+            "name": name,
+            "meaning": MEANING[name],
+            "value": _typeset(plus_minus(metrics[name], metrics[f"{name}_se"])),
+            "floor": f"{metrics[f'{name}_floor']:.2g}" if f"{name}_floor" in metrics else "",
+            "level": ("good", "care", "poor")[metric_level(name, validation)],
+        }
+        for name in METRICS
+        if name in metrics
+    ]
+
+
+def _variable_rows(validation: Validation) -> list[dict[str, Any]]:
+    data = validation.data
+    samples, simulated = data.stacked(), validation.paths.stacked()
+    columns = {
+        "mean": (samples.mean(axis=0), simulated.mean(axis=0)),
+        "std": (samples.std(axis=0), simulated.std(axis=0)),
+        "time": [_integral_times(s) for s in (validation.data_statistics, validation.model_statistics)],
+    }
+    kl, acf = kl_by_variable(validation), acf_rmse_by_variable(validation)
+    return [
+        {"name": name, "unit": unit, "kl": f"{kl[v]:.2g}", "acf": f"{acf[v]:.2g}"}
+        | {key: [_typeset(plus_minus(side[v])) for side in sides] for key, sides in columns.items()}
+        for v, (name, unit) in enumerate(zip(data.names, data.units))
+    ]
+
+
+def _integral_times(statistics: SeriesStatistics) -> np.ndarray:
+    """Integral of each autocorrelation up to its first zero, over the lags compared: the same for data and model."""
+    acf = statistics.acf(np.ones(GROUPS))
+    kept = np.logical_and.accumulate(acf > 0, axis=0)
+    return np.trapezoid(np.where(kept, acf, 0.0), statistics.tau, axis=0)
+
+
+def _facts(validation: Validation) -> list[tuple[str, str]]:
+    """What was fitted and compared, as rows of a table."""
+    model, data, paths = validation.model, validation.data, validation.paths
+    unit = f" {data.time_unit}" if data.time_unit else ""
+    return [
+        ("Variables", ", ".join(_label(n, u) for n, u in zip(data.names, data.units))),
+        ("Data", f"{data.n_samples:,} samples in {len(data.segments):,} segment(s), {data.dropped:,} rows dropped"),
+        ("Sampling interval", f"{data.dt:g}{unit}"),
+        ("Time covered", f"{data.duration:,.6g}{unit}"),
+        ("Simulation", f"{paths.n_samples:,} samples in {len(paths.segments):,} member(s)"),
+        (
+            "Score",
+            f"{model.provenance.get('score', {}).get('kind', 'unknown')}, noise level {model.score.noise_level:g}",
+        ),
+        ("Mobility", model.mobility.method),
+    ]
+
+
+def _flat(tree: dict[str, Any], prefix: str = "") -> list[tuple[str, str]]:
+    """A nested dictionary as rows; a setting that was left open was chosen from the data."""
+    rows = []
+    for key, value in tree.items():
+        name = f"{prefix}{key}"
+        if isinstance(value, dict):
+            rows += _flat(value, f"{name}.")
+        else:
+            rows.append((name, "chosen from the data" if value is None else str(value)))
+    return rows
+
+
+def _embedded(figure: Figure) -> dict[str, Any]:
+    """A figure as a data address, with its size in CSS pixels."""
+    buffer = io.BytesIO()
+    figure.savefig(buffer, format="png", dpi=RESOLUTION)
+    width, height = (round(CSS_PIXELS * inches) for inches in figure.get_size_inches())
+    source = "data:image/png;base64," + base64.b64encode(buffer.getvalue()).decode()
+    return {"source": source, "width": width, "height": height}
+
+
+def _sentence(text: str, names: tuple[str, ...]) -> Markup:
+    """A sentence of the verdict with its opening in bold, minus signs, and Greek unless a variable is called Phi."""
+    opening, colon, rest = text.partition(": ")
+    html = escape(re.sub(r"(?<![\w-])-(?=\d)", "−", text))
+    if colon and len(opening) <= LONGEST_OPENING:
+        html = Markup("<strong>{}:</strong>").format(opening) + html[len(escape(opening)) + 1 :]
+    if not any("Phi" in name for name in names):
+        html = Markup(re.sub(r"Phi_([AS])", r"Φ<sub>\1</sub>", html).replace("Phi", "Φ"))
+    return html
+
+
+def _label(name: str, unit: str) -> str:
+    return f"{name} [{unit}]" if unit else name
+
+
+def _typeset(number: str) -> str:
+    return number.replace("-", "−")
+
+
+@cache
+def _template() -> jinja2.Template:
+    environment = jinja2.Environment(
+        loader=jinja2.PackageLoader("effective_langevin.validate", "."),
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        undefined=jinja2.StrictUndefined,
+    )
+    return environment.get_template("report.html.jinja")

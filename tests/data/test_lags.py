@@ -1,0 +1,122 @@
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import effective_langevin as el
+from effective_langevin.data import lags as lags_module
+from effective_langevin.data import lagged_moments
+from effective_langevin.data.lags import integral_time
+
+# Integers as floats: every sum below is exact, so results are compared bit for bit, whatever the order of summation.
+LENGTHS = st.lists(st.integers(1, 12), min_size=1, max_size=5)
+LAGS = st.lists(st.integers(0, 15), min_size=1, max_size=5, unique=True)
+
+
+def integer_segments(lengths, width, seed):
+    rng = np.random.default_rng(seed)
+    return [rng.integers(-9, 10, (n, width)).astype(float) for n in lengths]
+
+
+def naive(future, past, lag):
+    total, pairs = np.zeros((future[0].shape[1], past[0].shape[1])), 0
+    for a, b in zip(future, past):
+        for t in range(len(b)):
+            if t + lag < len(a):
+                total += np.outer(a[t + lag], b[t])
+                pairs += 1
+    return total, pairs
+
+
+@given(lengths=LENGTHS, lags=LAGS, groups=st.integers(1, 6), seed=st.integers(0, 2**31))
+def test_moments_equal_the_naive_double_loop(lengths, lags, groups, seed):
+    future, past = integer_segments(lengths, 2, seed), integer_segments(lengths, 3, seed + 1)
+    moments = lagged_moments(future, past, lags, groups)
+    assert moments.sums.shape == (groups, len(lags), 2, 3)
+    for k, lag in enumerate(lags):
+        total, pairs = naive(future, past, lag)
+        np.testing.assert_array_equal(moments.sums[:, k].sum(axis=0), total)
+        assert moments.pairs[:, k].sum() == pairs
+        np.testing.assert_allclose(moments.mean()[k], total / max(pairs, 1), rtol=1e-14)
+
+
+@given(lengths=LENGTHS, lags=LAGS)
+def test_the_number_of_pairs_is_exact(lengths, lags):
+    ones = [np.ones((n, 1)) for n in lengths]
+    expected = [sum(max(n - lag, 0) for n in lengths) for lag in lags]
+    moments = lagged_moments(ones, ones, lags, 3)
+    assert moments.pairs.sum(axis=0).tolist() == expected
+    assert moments.sums.sum(axis=0).ravel().tolist() == expected
+
+
+@given(lengths=LENGTHS, groups=st.integers(1, 8))
+def test_groups_hold_equally_many_origins(lengths, groups):
+    ones = [np.ones((n, 1)) for n in lengths]
+    origins = lagged_moments(ones, ones, [0, 3], groups).pairs[:, 0]
+    assert origins.sum() == sum(lengths)
+    assert np.ptp(origins) <= 1
+
+
+def test_a_group_is_a_stretch_of_consecutive_origins():
+    samples = [np.arange(6.0)[:, None], np.arange(6.0, 12.0)[:, None]]
+    origins = [np.ones((6, 1))] * 2
+    sums = lagged_moments(origins, samples, [0, 2], 3).sums[:, :, 0, 0]
+    # Origins 0-3, 4-7, 8-11; at lag 2 the last two origins of each record, 4, 5 and 10, 11, have no partner.
+    np.testing.assert_array_equal(sums, [[6, 6], [22, 13], [38, 17]])
+
+
+def test_pairs_never_cross_a_border():
+    """Records of height 1 and 1000: a pair across the border would contribute 1000."""
+    segments = [np.full((5, 1), 1.0), np.full((5, 1), 1000.0)]
+    for lag in range(8):
+        pairs = max(5 - lag, 0)
+        assert lagged_moments(segments, segments, [lag]).sums[0, 0, 0, 0] == pairs * (1 + 1e6)
+
+
+def test_pairs_never_cross_a_gap():
+    values = np.repeat([1.0, np.nan, 1000.0], [5, 1, 5])[:, None]
+    segments = el.TimeSeries(values, dt=1.0).segments
+    moments = lagged_moments(segments, segments, np.arange(11))
+    assert moments.pairs[0].tolist() == [10, 8, 6, 4, 2, 0, 0, 0, 0, 0, 0]
+    np.testing.assert_array_equal(moments.sums[0, :, 0, 0], np.array([5, 4, 3, 2, 1] + 6 * [0]) * (1 + 1e6))
+
+
+@pytest.mark.parametrize("block", [1, 3, 7, 100])
+@pytest.mark.parametrize("groups", [1, 2, 5])
+def test_block_size_and_number_of_groups_change_nothing(monkeypatch, block, groups):
+    segments = integer_segments([13, 1, 40, 5], 2, 0)
+    whole = lagged_moments(segments, segments, [0, 1, 6, 20])
+    monkeypatch.setattr(lags_module, "_BLOCK", block)
+    parts = lagged_moments(segments, segments, [0, 1, 6, 20], groups)
+    np.testing.assert_array_equal(parts.sums.sum(axis=0), whole.sums[0])
+    np.testing.assert_array_equal(parts.pairs.sum(axis=0), whole.pairs[0])
+
+
+def test_the_future_comes_first():
+    """x(t + 1) y(t) is 1 and x(t) y(t + 1) is 0 for a pulse in y one step before a pulse in x."""
+    x, y = np.array([[0.0], [1.0], [0.0]]), np.array([[1.0], [0.0], [0.0]])
+    both = [np.hstack([x, y])]
+    np.testing.assert_array_equal(lagged_moments(both, both, [1]).sums[0, 0], [[0, 1], [0, 0]])
+
+
+def test_sums_are_double_precision_even_of_single_precision_data():
+    tiny = [np.full((1 << 16, 1), 1.0 + 2.0**-20, np.float32)]
+    mean = lagged_moments(tiny, tiny, [0]).mean()[0, 0, 0]
+    assert mean == pytest.approx(float(tiny[0][0, 0]) ** 2, rel=1e-12)
+
+
+def test_weights_count_groups():
+    segments = integer_segments([30], 1, 0)
+    moments = lagged_moments(segments, segments, [0, 2], 3)
+    first_and_last = lagged_moments([segments[0][:10], segments[0][20:]], [segments[0][:10], segments[0][20:]], [0])
+    np.testing.assert_allclose(moments.mean(np.array([1.0, 0.0, 1.0]))[0], first_and_last.mean()[0], rtol=1e-14)
+
+
+def test_integral_time_of_an_exponential_is_its_decay_time():
+    acf = np.exp(-0.05 * np.arange(400) / 0.7)
+    # Trapezoid rule: relative error (dt / tau)^2 / 12 = 4e-4.
+    assert integral_time(acf, 0.05) == pytest.approx(0.7, rel=1e-3)
+
+
+def test_integral_time_stops_at_the_first_zero():
+    assert integral_time(np.array([1.0, 0.5, -0.1, 0.9, 0.9]), 1.0) == 1.0

@@ -1,0 +1,166 @@
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import effective_langevin as el
+
+
+def counted(length, width=2, start=0):
+    """Samples that can be told apart: row i is (start + i) in every column."""
+    return np.tile(np.arange(start, start + length, dtype=float)[:, None], width)
+
+
+def test_time_by_variable_is_one_segment():
+    series = el.TimeSeries(counted(10), dt=0.5)
+    assert [s.shape for s in series.segments] == [(10, 2)]
+    assert (series.dimension, series.n_samples, series.duration, series.dropped) == (2, 10, 5.0, 0)
+    np.testing.assert_array_equal(series.values, counted(10))
+
+
+def test_one_axis_is_one_variable():
+    series = el.TimeSeries(np.arange(7.0), dt=1.0)
+    assert series.values.shape == (7, 1)
+
+
+def test_member_axis_gives_one_segment_per_member():
+    values = np.random.default_rng(0).normal(size=(3, 5, 2))
+    series = el.TimeSeries(values, dt=1.0)
+    assert [s.shape for s in series.segments] == [(5, 2)] * 3
+    np.testing.assert_array_equal(series.values, values)
+    np.testing.assert_array_equal(series.stacked(), values.reshape(15, 2))
+
+
+def test_records_of_unequal_length_stay_apart():
+    series = el.TimeSeries([counted(4), counted(6, start=4)], dt=1.0)
+    assert [len(s) for s in series.segments] == [4, 6]
+    np.testing.assert_array_equal(series.stacked(), counted(10))
+    with pytest.raises(el.DataError, match=r"segments of unequal length .* use `\.segments`"):
+        _ = series.values
+
+
+def test_integers_and_booleans_become_float64():
+    assert el.TimeSeries(np.arange(6).reshape(3, 2), dt=1).stacked().dtype == np.float64
+    assert el.TimeSeries(np.array([True, False, True]), dt=1).stacked().dtype == np.float64
+
+
+def test_rows_with_a_nan_are_dropped_counted_and_split_the_record():
+    values = counted(10)
+    values[0, 0] = values[3, 1] = values[4] = values[9, 0] = np.nan
+    series = el.TimeSeries(values, dt=1.0)
+    assert [s[:, 0].tolist() for s in series.segments] == [[1, 2], [5, 6, 7, 8]]
+    assert series.dropped == 4
+    assert "4 rows with NaN dropped" in repr(series)
+
+
+def test_a_nan_in_one_member_splits_that_member_only():
+    values = np.zeros((2, 5, 1))
+    values[1, 2] = np.nan
+    series = el.TimeSeries(values, dt=1.0)
+    assert [len(s) for s in series.segments] == [5, 2, 2]
+    assert series.dropped == 1
+
+
+def test_thinning_keeps_every_nth_sample_of_each_segment_and_stretches_dt():
+    series = el.TimeSeries([counted(7), counted(4, start=7)], dt=0.1).thin(3)
+    assert [s[:, 0].tolist() for s in series.segments] == [[0, 3, 6], [7, 10]]
+    assert series.dt == pytest.approx(0.3)
+    with pytest.raises(el.ArgumentError, match="Argument `stride` must be an integer of at least 1, but got 0"):
+        series.thin(0)
+
+
+@given(
+    lengths=st.lists(st.integers(1, 60), min_size=1, max_size=5).filter(lambda n: sum(n) >= 2),
+    held_out=st.floats(0.05, 0.9),
+    blocks=st.integers(1, 12),
+)
+def test_split_keeps_every_sample_once_and_respects_segment_borders(lengths, held_out, blocks):
+    starts = np.concatenate([[0], np.cumsum(lengths)])
+    series = el.TimeSeries([counted(n, 1, s) for n, s in zip(lengths, starts)], dt=1.0)
+    train, test = series.split(held_out, blocks)
+    seen = np.concatenate([s[:, 0] for part in (train, test) for s in part.segments])
+    np.testing.assert_array_equal(np.sort(seen), np.arange(sum(lengths)))
+    for piece in [*train.segments, *test.segments]:
+        samples = piece[:, 0].astype(int)
+        assert (np.diff(samples) == 1).all()
+        assert len(np.unique(np.searchsorted(starts, samples, side="right"))) == 1
+    # Each block is cut at a sample: its share is right to one sample.
+    assert abs(test.n_samples - held_out * series.n_samples) <= blocks + 1
+
+
+def test_split_spreads_the_held_out_part_over_the_record():
+    train, test = el.TimeSeries(counted(1000, 1), dt=1.0).split(0.2, 10)
+    assert [s[0, 0] for s in test.segments] == [100 * i + 80 for i in range(10)]
+    assert {len(s) for s in test.segments} == {20}
+    assert {len(s) for s in train.segments} == {80}
+
+
+def test_map_and_split_keep_names_units_and_dt():
+    series = el.TimeSeries(counted(20), dt=0.5, names=["T", "h"], units=["K", "m"], time_unit="month")
+    for other in (series.map(lambda s: 2 * s), *series.split(), series.with_segments(series.segments)):
+        assert (other.dt, other.names, other.units, other.time_unit) == (0.5, ("T", "h"), ("K", "m"), "month")
+    np.testing.assert_array_equal(series.map(lambda s: 2 * s).values, 2 * counted(20))
+
+
+def test_names_and_units_have_defaults():
+    series = el.TimeSeries(counted(5), dt=1.0)
+    assert series.names == ("x1", "x2")
+    assert series.units == ("", "")
+    assert "5 samples of x1, x2 in 1 segment(s)" in repr(series)
+
+
+def test_a_series_is_frozen():
+    with pytest.raises(AttributeError):
+        el.TimeSeries(counted(5), dt=1.0).dt = 2.0
+
+
+BAD_DATA = {
+    "NaN everywhere": (np.full((5, 2), np.nan), "All 5 rows of the series hold a NaN"),
+    "one column NaN": (np.column_stack([np.arange(5.0), np.full(5, np.nan)]), "Drop the variables that are missing"),
+    "one sample": (np.ones((1, 2)), "has 1 usable samples; a time series needs at least 2"),
+    "one sample left": (np.array([[1.0], [np.nan]]), "has 1 usable samples"),
+    "complex": (np.ones((5, 2), complex), "The series is complex. Give real and imaginary parts as two variables"),
+    "text": (np.full((5, 2), "a"), "holds str.* values where numbers are needed"),
+    "objects": (np.array([[1, None], [2, 3]], dtype=object), "holds object values where numbers are needed"),
+    "dates": (np.arange(6).reshape(3, 2).astype("datetime64[s]"), r"holds datetime64\[s\] values"),
+    "transposed": (np.ones((2, 500)), r"more variables \(500\) than samples \(2\).*pass `values.T`"),
+    "infinite": (np.array([[1.0, 2.0], [3.0, np.inf], [np.inf, 0.0]]), r"holds 2 infinite values.* index \(1, 1\)"),
+    "four axes": (np.ones((2, 3, 4, 5)), r"has 4 axes; it must be \(time, var\)"),
+    "no axis": (np.array(1.0), "has 0 axes"),
+    "no variables": (np.ones((5, 0)), "has no variables"),
+    "differing widths": ([np.ones((5, 2)), np.ones((5, 3))], r"differing numbers of variables, \[2, 3\]"),
+    "infinite in a record": ([np.ones((5, 2)), np.full((5, 2), np.inf)], "Record 1 of the series holds 10 infinite"),
+    "ragged": ([[1.0, 2.0], [3.0]], "not a rectangular array of numbers"),
+}
+
+
+@pytest.mark.parametrize("case", BAD_DATA)
+def test_bad_data_is_refused_with_its_reason(case):
+    values, message = BAD_DATA[case]
+    with pytest.raises(el.DataError, match=message):
+        el.TimeSeries(values, dt=1.0)
+
+
+@pytest.mark.parametrize("dt", [0, -1.0, np.nan, np.inf, "0.1", True, [0.1]])
+def test_dt_must_be_a_positive_number(dt):
+    with pytest.raises(el.ArgumentError, match=r"Argument `dt` must be a positive number, but got .*sampling interval"):
+        el.TimeSeries(counted(5), dt=dt)
+
+
+def test_a_missing_dt_is_asked_for():
+    with pytest.raises(
+        el.ArgumentError, match=r"Argument `dt` is missing: it must be a positive number.*sampling interval"
+    ):
+        el.TimeSeries(counted(5))
+
+
+@pytest.mark.parametrize("argument", ["names", "units"])
+@pytest.mark.parametrize("texts", [["a"], ["a", "b", "c"], "ab"])
+def test_there_is_one_name_and_one_unit_per_variable(argument, texts):
+    with pytest.raises(el.ArgumentError, match=f"Argument `{argument}` must be a list of 2 texts, one per variable"):
+        el.TimeSeries(counted(5), dt=1.0, **{argument: texts})
+
+
+def test_an_empty_series_is_not_called_nan():
+    with pytest.raises(el.DataError, match="0 usable samples"):
+        el.TimeSeries(np.ones((0, 2)), dt=1.0)

@@ -1,0 +1,216 @@
+import dataclasses
+
+import numpy as np
+import pytest
+
+import effective_langevin as el
+
+
+@pytest.mark.parametrize("shape", [(2,), (5, 2), (3, 4, 2), (0, 2)])
+def test_states_of_any_shape_give_values_of_that_shape(linear_model, shape):
+    x = np.random.default_rng(0).normal(size=shape) + 10
+    assert linear_model.score_function(x).shape == shape
+    assert linear_model.drift(x).shape == shape
+    assert linear_model.diffusion(x).shape == (*shape[:-1], 2, 2)
+
+
+def test_values_do_not_depend_on_how_states_are_arranged(wells_model, wells_series):
+    x = wells_series.stacked()[:12]
+    whole = wells_model.drift(x)
+    np.testing.assert_allclose(wells_model.drift(x.reshape(3, 4, 2)).reshape(12, 2), whole, rtol=1e-5, atol=1e-5)
+    np.testing.assert_allclose(wells_model.drift(x[7]), whole[7], rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("x", [np.zeros(3), np.zeros((2, 5)), 1.0])
+def test_states_of_another_width_are_refused(linear_model, x):
+    with pytest.raises(el.ArgumentError, match="Argument `x` must end in an axis of 2 variables, but got shape"):
+        linear_model.score_function(x)
+
+
+def test_drift_is_phi_times_the_score(wells_model, wells_series):
+    x = wells_series.stacked()[::5000]
+    expected = [wells_model.mobility.matrix @ s for s in wells_model.score_function(x)]
+    np.testing.assert_allclose(wells_model.drift(x), expected, rtol=1e-12)
+
+
+def test_diffusion_is_the_symmetric_part_of_phi_everywhere(wells_model):
+    phi = wells_model.mobility.matrix
+    np.testing.assert_allclose(wells_model.diffusion(np.zeros((4, 2))), np.broadcast_to((phi + phi.T) / 2, (4, 2, 2)))
+
+
+def test_the_score_of_the_wells_is_learned_in_physical_units(wells, wells_model, wells_series):
+    """A loose bound: 2e5 samples and a short training give 6-10 % (rms over the steady state); the score in
+    standardised units would be 20 % off in the first variable, a wrong sign 200 %."""
+    x = wells_series.stacked()[::50]
+    exact, learned = wells.score_function(x), wells_model.score_function(x)
+    error = np.sqrt(((learned - exact) ** 2).mean(axis=0) / (exact**2).mean(axis=0))
+    assert (error < 0.15).all()
+
+
+def test_the_mobility_of_the_wells_is_recovered(wells, wells_model):
+    """Four standard errors, plus 2 % for the smoothing of the score by sigma = 0.05."""
+    allowed = 4 * wells_model.mobility.standard_error + 0.02
+    assert (np.abs(wells_model.mobility.matrix - wells.mobility) < allowed).all()
+    assert wells_model.mobility.standard_error.max() < 0.03
+
+
+def test_a_change_of_units_changes_the_description_but_not_the_model(linear_series, linear_model):
+    """u = a x + b: score / a, Phi a a^T, drift a; the standardised data agree to rounding, hence the models do."""
+    scale, shift = np.array([0.1, 40.0]), np.array([-3.0, 7.0])
+    other = el.fit(
+        linear_series.map(lambda s: s * scale + shift), score=el.Gaussian(), mobility=el.LogCorrelation(), seed=0
+    )
+    x = linear_series.stacked()[:10]
+    u = x * scale + shift
+    np.testing.assert_allclose(other.score_function(u), linear_model.score_function(x) / scale, rtol=1e-3)
+    np.testing.assert_allclose(other.drift(u), linear_model.drift(x) * scale, rtol=1e-3)
+    np.testing.assert_allclose(other.mobility.matrix, np.outer(scale, scale) * linear_model.mobility.matrix, rtol=1e-6)
+    np.testing.assert_allclose(
+        other.mobility.noise_factor, scale[:, None] * linear_model.mobility.noise_factor, rtol=1e-6
+    )
+
+
+def test_simulation_is_member_time_variable_in_the_series_units(linear_model, linear_series):
+    paths = linear_model.simulate(duration=3.0, members=4, seed=0)
+    assert paths.values.shape == (4, 31, 2)
+    assert (paths.dt, paths.names, paths.units, paths.time_unit) == (0.1, ("T", "h"), ("K", "m"), "d")
+    # It starts from states of the data, to the single precision in which it steps.
+    gaps = np.abs(paths.values[:, 0, None] - linear_series.stacked()).max(axis=2).min(axis=1)
+    assert gaps.max() < 1e-5
+
+
+def test_same_seed_same_bits_other_seed_other_paths(linear_model):
+    one, again, other = (linear_model.simulate(2.0, members=3, seed=s).values for s in (5, 5, 6))
+    np.testing.assert_array_equal(one, again)
+    assert (one != other).all()
+
+
+def test_a_fit_is_reproducible_to_the_bit(linear_series):
+    strategy = el.KGMM(noise_level=0.3, cells=20, hidden=(8,), steps=50, max_draws=4)
+    one, again, other = (el.fit(linear_series, score=strategy, seed=s) for s in (0, 0, 1))
+    x = linear_series.stacked()[:50]
+    np.testing.assert_array_equal(one.drift(x), again.drift(x))
+    np.testing.assert_array_equal(one.states, again.states)
+    assert (one.drift(x) != other.drift(x)).any()
+
+
+def test_initial_states_sampling_and_step_can_be_given(linear_model):
+    start = np.array([[10.0, -1.0], [12.0, -1.1]])
+    paths = linear_model.simulate(1.0, members=2, seed=0, dt=0.25, step=0.05, initial=start)
+    assert paths.values.shape == (2, 5, 2)
+    assert paths.dt == 0.25
+    np.testing.assert_allclose(paths.values[:, 0], start, rtol=1e-6)
+    with pytest.raises(el.ArgumentError, match=r"Argument `initial` must have shape \(2, 2\), but got \(1, 2\)"):
+        linear_model.simulate(1.0, members=2, initial=start[:1])
+
+
+def test_supplied_noise_drives_the_simulation(linear_model):
+    noise = np.zeros((1, 20, 2))
+    paths = linear_model.simulate(1.0, members=1, dt=0.1, step=0.05, initial=[[16.0, -0.8]], noise=noise)
+    exact = [np.array([16.0, -0.8])]
+    for _ in range(20):  # Heun's method in double precision, in physical units
+        here = linear_model.drift(exact[-1])
+        exact.append(exact[-1] + 0.025 * (here + linear_model.drift(exact[-1] + 0.05 * here)))
+    np.testing.assert_allclose(paths.values, exact[::2], rtol=1e-5)
+    with pytest.raises(
+        el.ArgumentError, match=r"Argument `noise` must have shape \(member, step, var\) = \(1, 20, 2\)"
+    ):
+        linear_model.simulate(1.0, members=1, dt=0.1, step=0.05, noise=np.zeros((1, 10, 2)))
+
+
+def test_a_unit_of_supplied_noise_kicks_by_the_noise_factor(linear_model):
+    """Same equation as the series: dx = drift dt + sqrt(2) noise_factor dW in physical units; Euler-Maruyama, one step."""
+    start, dw = np.array([[10.0, -1.0]]), np.array([[[0.3, -0.2]]])
+    moved = linear_model.simulate(
+        0.1, members=1, dt=0.1, step=0.1, initial=start, noise=dw, stepper=el.EulerMaruyama()
+    ).values[1]
+    expected = (
+        start[0] + 0.1 * linear_model.drift(start[0]) + np.sqrt(2) * linear_model.mobility.noise_factor @ dw[0, 0]
+    )
+    np.testing.assert_allclose(moved, expected, rtol=1e-5)
+
+
+def test_the_model_of_the_wells_follows_the_system_driven_by_the_same_noise(wells, wells_model):
+    """Pathwise agreement, which a constant closure that is exact must show (paper, Sec. VI): over two time units the
+    distance stays below 0.3 for 9 of 10 members, while different noise leads 1.2 apart (the size of the wells)."""
+    start = wells_model.states[:40]
+    truth, noise = wells.simulate(2.0, 0.05, 40, seed=4, step=0.005, initial=start, return_noise=True)
+    follow = wells_model.simulate(2.0, members=40, dt=0.05, step=0.005, initial=start, noise=noise)
+    other = wells_model.simulate(2.0, members=40, dt=0.05, step=0.005, initial=start, seed=9)
+    distance = [np.sqrt(((p.values - truth.values) ** 2).sum(axis=2).mean(axis=1)) for p in (follow, other)]
+    assert np.quantile(distance[0], 0.9) < 0.3
+    assert np.median(distance[1]) > 0.8
+
+
+@pytest.mark.parametrize(
+    "stepper", [el.EulerMaruyama(), el.StochasticHeun(), el.ExponentialEuler()], ids=lambda s: type(s).__name__
+)
+def test_every_stepper_keeps_the_covariance_of_the_data(linear_model, linear_series, stepper):
+    """400 members after 5 relaxation times: the standard deviation has a relative error of 1 / sqrt(800) = 3.5 %,
+    and the covariance of the data themselves 2 %; four of both are allowed together."""
+    paths = linear_model.simulate(4.0, members=400, seed=1, dt=4.0, step=0.05, stepper=stepper)
+    ratio = paths.values[:, -1].std(axis=0) / linear_series.stacked().std(axis=0)
+    np.testing.assert_allclose(ratio, 1, atol=4 * np.hypot(0.035, 0.02))
+
+
+def test_the_automatic_step_resolves_the_fastest_rate(linear_model):
+    """The Jacobian of the linear model is -A of the process: largest |eigenvalue| 1.58, here from 2e4 samples."""
+    rates = np.abs(np.linalg.eigvals(el.systems.OrnsteinUhlenbeck.rotating(2).drift_matrix))
+    assert linear_model.stiffness() == pytest.approx(rates.max(), rel=0.1)
+    assert linear_model.automatic_step(el.EulerMaruyama()) < 0.1 / rates.max()
+
+
+def test_a_diverged_member_is_left_out_with_a_warning(linear_model):
+    start = np.array([[10.0, -1.0], [1e30, 0.0], [11.0, -1.0]])
+    with pytest.warns(el.EstimateWarning, match="1 of 3 members diverged at step .* left out"):
+        paths = linear_model.simulate(1.0, members=3, seed=0, initial=start)
+    assert paths.values.shape[0] == 2
+    np.testing.assert_allclose(paths.values[:, 0, 0], [10, 11], rtol=1e-6)
+
+
+def test_divergence_of_all_members_is_an_error(linear_model):
+    with pytest.raises(el.DivergenceError, match="All 1 members diverged"):
+        linear_model.simulate(1.0, members=1, initial=[[1e30, 0.0]])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "name"),
+    [
+        ({"duration": 0}, "duration"),
+        ({"duration": -1.0}, "duration"),
+        ({"duration": 1.0, "members": 0}, "members"),
+        ({"duration": 1.0, "seed": -1}, "seed"),
+        ({"duration": 1.0, "seed": 0.5}, "seed"),
+        ({"duration": 1.0, "dt": 0}, "dt"),
+        ({"duration": 1.0, "step": "small"}, "step"),
+    ],
+)
+def test_simulate_refuses_values_that_cannot_work(linear_model, arguments, name):
+    with pytest.raises(el.ArgumentError, match=f"Argument `{name}` must be"):
+        linear_model.simulate(**arguments)
+
+
+def test_a_model_is_frozen_and_says_what_it_is(linear_model):
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        linear_model.dt = 1.0
+    assert repr(linear_model).startswith("LangevinModel(T, h; LogCorrelation mobility")
+    assert linear_model.diagnostics["score"]["stein_error"] == linear_model.score.stein_error
+
+
+def test_fit_asks_for_a_time_series_of_some_length():
+    with pytest.raises(
+        el.ArgumentError, match=r"Argument `series` must be a TimeSeries.*el\.TimeSeries\(values, dt=\.\.\.\)"
+    ):
+        el.fit(np.zeros((1000, 2)))
+    short = el.TimeSeries(np.random.default_rng(0).normal(size=(50, 1)), dt=1.0)
+    with pytest.raises(el.DataError, match="has 50 usable samples; a fit needs at least 100"):
+        el.fit(short)
+
+
+def test_fit_records_where_the_model_came_from(linear_model, linear_series):
+    provenance = linear_model.provenance
+    assert provenance["seed"] == 0
+    assert provenance["samples"] == linear_series.n_samples
+    assert provenance["score"]["kind"] == "Gaussian"
+    assert provenance["mobility"] == {"kind": "LogCorrelation", "lag": 1}
+    assert set(provenance["versions"]) >= {"effective-langevin", "jax", "numpy", "python"}
