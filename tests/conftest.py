@@ -7,7 +7,7 @@ import pytest
 
 import effective_langevin as el
 
-hypothesis.settings.register_profile("repeatable", deadline=None, derandomize=True, max_examples=40)
+hypothesis.settings.register_profile("repeatable", deadline=None, derandomize=True, database=None, max_examples=40)
 hypothesis.settings.load_profile("repeatable")
 
 SHARED_DATA = Path(__file__).resolve().parents[2] / "shared" / "data"

@@ -55,11 +55,12 @@ class RunFolder:
 
     def keep_validation(self, validation: Validation) -> dict[str, float]:
         """Store figures, report and metrics; returns the metrics with time and memory."""
-        from .validate.report import figures
+        from .validate.report import figures, write_report
 
-        for name, figure in figures(validation).items():
+        drawn = figures(validation)
+        for name, figure in drawn.items():
             figure.savefig(self.partial / "figures" / f"{name}.png", dpi=150)
-        validation.report(self.partial / "report.html")
+        write_report(validation, self.partial / "report.html", drawn=drawn)
         metrics = {
             **validation.metrics,
             "wall_seconds": time.monotonic() - self.started,

@@ -4,8 +4,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import effective_langevin as el
-from effective_langevin.data import lags as lags_module
 from effective_langevin.data import lagged_moments
+from effective_langevin.data import lags as lags_module
 from effective_langevin.data.lags import integral_time
 
 # Integers as floats: every sum below is exact, so results are compared bit for bit, whatever the order of summation.

@@ -27,9 +27,13 @@ _display: ContextVar[Display | None] = ContextVar("progress_display", default=No
 
 @contextmanager
 def task(name: str, total: float) -> Iterator[Advance]:
-    """A piece of long work of `total` units; yields `advance(units, note="")`."""
+    """A piece of long work of `total` units; yields `advance(units, note="")`. Work inside another task is not shown."""
     display = _display.get()
-    yield display.task(name, total) if display else (lambda units=1, note="": None)
+    token = _display.set(None)
+    try:
+        yield display.task(name, total) if display else (lambda units=1, note="": None)
+    finally:
+        _display.reset(token)
 
 
 class _Lines:

@@ -6,7 +6,6 @@ array; the arrays are stored by the name of their place in the model.
 
 import json
 import os
-import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -25,8 +24,7 @@ def write(path: str | os.PathLike, arrays: dict[str, np.ndarray], header: dict[s
     path = Path(path)
     if not path.parent.is_dir():
         raise ModelFileError(f"Cannot save to {path}: the folder {path.parent} does not exist.")
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=path.name, suffix=".part")
-    os.close(handle)
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
         save_file(
             {name: np.ascontiguousarray(a) for name, a in arrays.items()},
@@ -37,7 +35,7 @@ def write(path: str | os.PathLike, arrays: dict[str, np.ndarray], header: dict[s
     except (OSError, SafetensorError) as error:
         raise ModelFileError(f"Cannot write {path}: {error}.") from error
     finally:
-        Path(temporary).unlink(missing_ok=True)
+        temporary.unlink(missing_ok=True)
 
 
 def read(path: str | os.PathLike) -> tuple[dict[str, np.ndarray], dict[str, Any]]:

@@ -1,6 +1,7 @@
 """What every reference system offers."""
 
 from collections.abc import Callable
+from typing import Any
 
 import equinox as eqx
 import jax
@@ -75,45 +76,54 @@ class System(eqx.Module):
         burn_in: float | None = None,
         initial: Samples | None = None,
         noise: np.ndarray | None = None,
-        return_noise: bool = False,
-    ):
+    ) -> TimeSeries:
         """Simulate `members` independent records of length `duration`, sampled every `dt`.
 
-        `noise` supplies the Brownian increments, (member, step, brownian), each of variance `step`; `return_noise`
-        returns (series, increments) instead of the series, so that a model can be driven by the same noise.
+        `noise` supplies the Brownian increments, (member, step, brownian), each of variance `step`.
         """
-        duration, dt = checks.positive_number("duration", duration), checks.positive_number("dt", dt)
-        members = checks.integer_at_least("members", members, 1)
-        save_every = max(1, round(dt / (checks.optional_positive_number("step", step) or self.step)))
-        step, frames = dt / save_every, max(1, round(duration / dt))
+        members, (frames, save_every, step) = (
+            checks.integer_at_least("members", members, 1),
+            self._timing(duration, dt, step),
+        )
         drift, factor = self._equation()
         equation = Equation(drift, factor if callable(factor) else jnp.asarray(factor, jnp.float32))
         advance = (EulerMaruyama() if callable(factor) else StochasticHeun()).advance(equation, step)
-        key, brownian = keys.key_from_seed(seed), self.brownian_dimension
         start = self._spun_up(advance, members, seed, step, burn_in) if initial is None else initial
         start = checks.shaped_array("initial", start, (members, self.dimension), "(member, var)")
-        shape = (members, frames * save_every, brownian)
         if noise is not None:
-            noise = checks.shaped_array("noise", noise, shape, f"(member, step, brownian) = {shape}")
-        elif return_noise:
-            noise = np.sqrt(step) * np.asarray(jax.random.normal(keys.named(key, "returned noise"), shape))
+            shape = (members, frames * save_every, self.brownian_dimension)
+            noise = checks.shaped_array("noise", noise, shape, f"(member, step, brownian) = {shape} at step {step:g}")
         run = integrate(
             advance,
             start,
             frames=frames,
             save_every=save_every,
             step=step,
-            brownian=brownian,
+            brownian=self.brownian_dimension,
             noise=noise,
-            key=keys.named(key, "noise"),
+            key=keys.named(keys.key_from_seed(seed), "noise"),
             label=f"Simulating {type(self).__name__}",
         )
         if run.diverged.any():
-            raise DivergenceError(
-                f"{int(run.diverged.sum())} of {members} members diverged at step {step:g}. Give a smaller `step`."
-            )
-        series = TimeSeries(run.paths, dt, names=self.names)
-        return (series, noise) if return_noise else series
+            lost = int(run.diverged.sum())
+            raise DivergenceError(f"{lost} of {members} members diverged at step {step:g}. Give a smaller `step`.")
+        return TimeSeries(run.paths, dt, names=self.names)
+
+    def simulate_with_noise(
+        self, duration: float, dt: float, members: int = 1, seed: int = 0, *, step: float | None = None, **options: Any
+    ) -> tuple[TimeSeries, np.ndarray]:
+        """As `simulate`, and the Brownian increments that drove it, so that a model can be driven by the same."""
+        frames, save_every, exact_step = self._timing(duration, dt, step)
+        shape = (members, frames * save_every, self.brownian_dimension)
+        normals = jax.random.normal(keys.named(keys.key_from_seed(seed), "returned noise"), shape)
+        noise = np.sqrt(exact_step) * np.asarray(normals, float)
+        return self.simulate(duration, dt, members, seed, step=step, noise=noise, **options), noise
+
+    def _timing(self, duration: float, dt: float, step: float | None) -> tuple[int, int, float]:
+        """Frames, steps per frame, and the step that fits `dt` exactly."""
+        duration, dt = checks.positive_number("duration", duration), checks.positive_number("dt", dt)
+        save_every = max(1, round(dt / (checks.optional_positive_number("step", step) or self.step)))
+        return max(1, round(duration / dt)), save_every, dt / save_every
 
     @property
     def brownian_dimension(self) -> int:

@@ -102,9 +102,9 @@ class FokkerPlanck:
         first, second = [], []
         for axis, grid in enumerate(self.axes):
             n, step = len(grid), grid[1] - grid[0]
-            one = (0.5 * (sp.eye_array(n, k=1) - sp.eye_array(n, k=-1))).tolil()
+            one = sp.lil_array(0.5 * (sp.eye_array(n, k=1) - sp.eye_array(n, k=-1)))
             one[0, :2], one[-1, -2:] = [-0.5, 0.5], [-0.5, 0.5]
-            two = (sp.eye_array(n, k=1) - 2 * sp.eye_array(n) + sp.eye_array(n, k=-1)).tolil()
+            two = sp.lil_array(sp.eye_array(n, k=1) - 2 * sp.eye_array(n) + sp.eye_array(n, k=-1))
             two[0, :2], two[-1, -2:] = [-1, 1], [1, -1]
             for store, matrix in ((first, one / step), (second, two / step**2)):
                 factors = [sp.eye_array(len(g)) for g in self.axes]

@@ -1,12 +1,12 @@
 """Validation: simulate the model, compare with the data, attach errors and the data-against-data floor."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
 from .._core import checks
+from .._core.resampling import jackknife
 from .._core.types import Matrix
 from ..data import TimeSeries
 from ..estimate.mobility.base import integral_times
@@ -23,7 +23,7 @@ class Validation:
     """What the model got right and wrong.
 
     `metrics` is flat: each name with `<name>_se`, its standard error, and `<name>_floor`, the same distance between two
-    halves of the data. No model can be expected to go below the floor.
+    halves of the data (mean over several halvings). No model can be expected to go below the floor.
     """
 
     metrics: dict[str, float]
@@ -34,6 +34,7 @@ class Validation:
     model_statistics: SeriesStatistics
     integral_times: np.ndarray
     exact_mobility: Matrix | None = None
+    diverged: int = 0
 
     def summary(self) -> str:
         """The verdict and the metrics as text."""
@@ -84,7 +85,8 @@ def validate(
     data_statistics, model_statistics = (series_statistics(s, edges, lags) for s in (series, paths))
     metrics = _stein_and_mobility(model, exact_mobility)
     metrics |= _compared(data_statistics, model_statistics)
-    return Validation(metrics, model, series, paths, data_statistics, model_statistics, times, exact_mobility)
+    diverged = members - len(paths.segments)
+    return Validation(metrics, model, series, paths, data_statistics, model_statistics, times, exact_mobility, diverged)
 
 
 def _distances(data: SeriesStatistics, model: SeriesStatistics, data_weights: np.ndarray, model_weights: np.ndarray):
@@ -101,25 +103,23 @@ def _distances(data: SeriesStatistics, model: SeriesStatistics, data_weights: np
 
 
 def _compared(data: SeriesStatistics, model: SeriesStatistics) -> dict[str, float]:
-    """Distances, their leave-one-group-out errors, and the floor between the two halves of the data."""
+    """Distances, their leave-one-group-out errors, and the floor between halves of the data."""
     everything, names = np.ones(GROUPS), METRICS[2:]
-    first = (np.arange(GROUPS) < GROUPS // 2).astype(float)
-    value = _distances(data, model, everything, everything)
-    variance = _left_out(lambda w: _distances(data, model, w, everything)) + _left_out(
-        lambda w: _distances(data, model, everything, w)
-    )
-    floor = _distances(data, data, first, 1 - first)
+    value, data_error = jackknife(lambda w: _distances(data, model, w, everything), GROUPS)
+    model_error = jackknife(lambda w: _distances(data, model, everything, w), GROUPS)[1]
     return (
         {name: float(v) for name, v in zip(names, value)}
-        | {f"{name}_se": float(v) for name, v in zip(names, np.sqrt(variance))}
-        | {f"{name}_floor": float(v) for name, v in zip(names, floor)}
+        | {f"{name}_se": float(v) for name, v in zip(names, np.hypot(data_error, model_error))}
+        | {f"{name}_floor": float(v) for name, v in zip(names, _floor(data))}
     )
 
 
-def _left_out(metric: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
-    """Jackknife variance over groups."""
-    values = np.array([metric(1.0 - np.eye(GROUPS)[g]) for g in range(GROUPS)])
-    return (GROUPS - 1) * values.var(axis=0)
+def _floor(data: SeriesStatistics, splits: int = 10) -> np.ndarray:
+    """Mean distance between two halves of the data, over several ways of halving it."""
+    half = np.arange(GROUPS) < GROUPS // 2
+    rng = np.random.default_rng(0)
+    halves = [half, *(rng.permutation(half) for _ in range(splits - 1))]
+    return np.mean([_distances(data, data, h.astype(float), 1.0 - h) for h in halves], axis=0)
 
 
 def _stein_and_mobility(model: LangevinModel, exact: Matrix | None) -> dict[str, float]:

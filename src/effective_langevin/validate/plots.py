@@ -27,7 +27,7 @@ WIDTH = 9.4
 ANNOTATED = 6
 MASSES = (0.99, 0.9, 0.7, 0.5, 0.3, 0.1)
 _FILL = LinearSegmentedColormap.from_list("data", ["#dcebf5", "#5fa5d0", "#00507d"])
-_STYLE = {
+_STYLE: Any = {
     "font.family": "sans-serif",
     "font.size": 9,
     "axes.titlesize": 9.5,
@@ -39,6 +39,7 @@ _STYLE = {
     "axes.spines.top": False,
     "axes.spines.right": False,
     "axes.linewidth": 0.8,
+    "axes.formatter.limits": (-3, 4),
     "axes.edgecolor": "#444444",
     "axes.grid": True,
     "grid.color": "#e6e6e6",
@@ -77,7 +78,7 @@ def plot_trajectories(
             ax.set(xlim=(0, window), ylim=(low - margin, high + margin))
             ax.yaxis.set_major_locator(MaxNLocator(4))
             ax.tick_params(labelbottom=i == variables[-1])
-        row[0].set_ylabel(_label(data.names[i], data.units[i]).replace(" [", "\n["))
+        row[0].set_ylabel(_short(data.names[i], 14) + (f"\n[{_plain(data.units[i])}]" if data.units[i] else ""))
         row[1].tick_params(labelleft=False)
     for ax, title in zip(axes[0], ("Data", "Model")):
         ax.set_title(title, loc="left")
@@ -163,7 +164,7 @@ def plot_acfs(
         ax.axhline(0, color="#888888", linewidth=0.8)
         for curve, error, colour, dashes in ((data, data_error, DATA, "-"), (model, model_error, MODEL, "--")):
             _band(ax, tau, curve[:, v], None if error is None else error[:, v], colour, dashes)
-        ax.set(xlim=(0, tau[-1]), title=_plain(names[v]))
+        ax.set(xlim=(0, tau[-1]), title=_short(names[v], 24))
         ax.set_ylim(top=1.03)
         if v + columns >= len(names):
             ax.set_xlabel(_label("lag τ", time_unit))
@@ -197,7 +198,7 @@ def plot_cross_correlations(
             _band(ax, both, _two_sided(curve, i, j), spread, colour, dashes)
         low, high = ax.get_ylim()
         ax.set(xlim=(both[0], both[-1]), ylim=(min(low, -0.1), max(high, 0.1)), xlabel=_label("lag τ", time_unit))
-        ax.set_title(f"{_plain(names[i])}(t + τ) with {_plain(names[j])}(t)")
+        ax.set_title(f"{_short(names[i], 14)}(t + τ) with {_short(names[j], 14)}(t)")
         if k % 3 == 0:
             ax.set_ylabel("cross-correlation")
     _legend(axes, dashed=True)
@@ -253,7 +254,7 @@ def plot_phi_by_horizon(
     for k, (ax, (i, j)) in enumerate(zip(axes, entries)):
         _band(ax, horizon, phi[:, i, j], error[:, i, j], DATA, "-", marker=".")
         ax.axhline(final[i, j], color=MODEL, linestyle="--", linewidth=1.4)
-        ax.set_title(f"Φ({_plain(names[i])}, {_plain(names[j])})")
+        ax.set_title(f"Φ({_short(names[i], 14)}, {_short(names[j], 14)})")
         ax.set_xlim(0, 1.02 * horizon[-1])
         ax.yaxis.set_major_locator(MaxNLocator(5))
         if k >= len(entries) - columns:
@@ -267,7 +268,7 @@ def plot_phi_by_horizon(
 
 
 @_styled
-def plot_noise_level_choice(choice: Mapping[str, Sequence[float]], ax: Axes | None = None) -> Axes:
+def plot_noise_level_choice(choice: Mapping[str, Sequence[float]], ax: Any = None) -> Axes:
     """Held-out loss of every noise level tried, above the smallest, with its standard error."""
     ax = _panels(1, 1, 2.7, ax)[0]
     level, loss = np.asarray(choice["noise_level"]), np.asarray(choice["held_out_loss"])
@@ -280,7 +281,9 @@ def plot_noise_level_choice(choice: Mapping[str, Sequence[float]], ax: Axes | No
     ax.set_xscale("log")
     if (loss > 0).any():
         # Losses span decades while the best is zero by definition: linear up to the smallest difference, then decades.
-        ax.set_yscale("symlog", linthresh=10 ** np.ceil(np.log10(loss[loss > 0].min())), linscale=0.6)
+        linear = 10 ** np.ceil(np.log10(loss[loss > 0].min()))
+        ax.set_yscale("symlog", linthresh=linear, linscale=0.6)
+        ax.set_ylim(-0.4 * linear, 2 * max(loss.max(), linear))
     ax.set_xticks(level, [f"{v:g}" for v in level], rotation=45)
     ax.minorticks_off()
     ax.set(xlabel="noise level σ (in standard deviations)", ylabel="held-out loss above the best")
@@ -289,12 +292,11 @@ def plot_noise_level_choice(choice: Mapping[str, Sequence[float]], ax: Axes | No
 
 
 @_styled
-def plot_training(losses: Sequence[float], ax: Axes | None = None) -> Axes:
+def plot_training(losses: Sequence[float], ax: Any = None) -> Axes:
     """The training loss."""
     ax = _panels(1, 1, 2.7, ax)[0]
-    losses = np.asarray(losses, float)
     ax.plot(np.linspace(0, 100, len(losses)), losses, color=DATA, linewidth=1.0)
-    if losses.min() > 0 and losses.max() > 20 * losses.min():
+    if 0 < 20 * min(losses) < max(losses):
         ax.set_yscale("log")
     ax.set(xlim=(0, 100), xlabel="training done (%)", ylabel="training loss")
     return ax
@@ -344,7 +346,7 @@ def _enclosing(density: Matrix, masses: Sequence[float]) -> np.ndarray:
 def _heat_map(ax: Axes, matrix: Matrix, limit: float, names: Sequence[str]):
     shown = ax.imshow(matrix, cmap="RdBu_r", vmin=-limit, vmax=limit, aspect="auto")
     every = max(1, -(-len(names) // 12))
-    ticks = np.arange(0, len(names), every)
+    ticks = range(0, len(names), every)
     ax.set_xticks(ticks, [_short(names[k]) for k in ticks], rotation=0 if len(names) <= 6 else 60)
     ax.set_yticks(ticks, [_short(names[k]) for k in ticks])
     ax.tick_params(length=0)
@@ -355,11 +357,11 @@ def _heat_map(ax: Axes, matrix: Matrix, limit: float, names: Sequence[str]):
 
 def _annotate(ax: Axes, matrix: Matrix, error: Matrix | None, shown) -> None:
     """Numbers in the cells, dark on light and light on dark."""
-    brightness = shown.cmap(shown.norm(shown.get_array()))[..., :3] @ (0.299, 0.587, 0.114)
+    luminance = shown.cmap(shown.norm(shown.get_array()))[..., :3] ** 2.2 @ (0.2126, 0.7152, 0.0722)
     for (i, j), value in np.ndenumerate(matrix):
-        number, spread = digits(value, None if error is None else error[i, j])
+        number, spread = digits(value, None if error is None else float(error[i, j]))
         text = number.replace("-", "−") + (f"\n± {spread}" if spread else "")
-        colour = "white" if brightness[i, j] < 0.55 else "black"
+        colour = "white" if luminance[i, j] < 0.18 else "black"
         ax.text(j, i, text, ha="center", va="center", color=colour, fontsize=8.5 if len(matrix) < 5 else 7)
 
 
@@ -379,12 +381,13 @@ def _legend(axes: np.ndarray, handles: Sequence[Any] | None = None, *, dashed: b
 
 
 def _label(name: str, unit: str) -> str:
-    return f"{_plain(name)} [{_plain(unit)}]" if unit else _plain(name)
+    return f"{_short(name, 24)} [{_plain(unit)}]" if unit else _short(name, 24)
 
 
 def _short(name: str, limit: int = 10) -> str:
-    """A name that fits beside a heat map."""
-    return _plain(name if len(name) <= limit else name[: limit - 1] + "…")
+    """A name that fits; of a long one the two ends, since numbers often stand last."""
+    kept = limit // 2
+    return _plain(name if len(name) <= limit else f"{name[: limit - kept - 1]}…{name[-kept:]}")
 
 
 def _plain(text: str) -> str:

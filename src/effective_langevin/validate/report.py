@@ -17,19 +17,23 @@ from matplotlib.figure import Figure
 from scipy.ndimage import gaussian_filter
 
 from .._core.errors import ArgumentError
+from .._core.resampling import jackknife
 from .._core.types import Matrix
-from ..estimate.mobility.base import jackknife
 from . import plots
 from .comparison import METRICS, Validation
-from .statistics import GROUPS, SeriesStatistics, pair_histogram
+from .statistics import BINS, GROUPS, SeriesStatistics, pair_histogram
 from .verdict import (
     acf_rmse_by_variable,
+    count,
+    digits,
+    integral_times,
     judge,
     kl_by_variable,
     metric_level,
     overall_level,
     part_error,
     plus_minus,
+    short,
     verdict,
 )
 
@@ -43,8 +47,10 @@ MOST_ENTRIES = 9
 CROSS_DIMENSIONS = 4
 OPEN_TABLES = 6
 LONGEST_OPENING = 30
-_COARSEN = 5
-_BIN_GROUPS = 2
+# Bins are joined for the eye until they hold enough samples; joint densities need more of them.
+_BIN_GROUPS = (2, 4, 5, 8, 10)
+_BIN_SAMPLES = 100
+_PAIR_GROUPS, _PAIR_SAMPLES = (5, 10), 20_000
 
 MEANING = {
     "mobility_error": "distance of Φ from the exact mobility, relative",
@@ -57,7 +63,7 @@ MEANING = {
 
 
 def write_report(validation: Validation, path: str | os.PathLike, *, drawn: dict[str, Figure] | None = None) -> None:
-    """Write the report, with the figures `drawn` if given; an existing file is replaced once the new one is complete."""
+    """Write the report (figures `drawn` are used if given); the file is replaced once the new one is complete."""
     path = Path(path)
     if not path.parent.is_dir():
         raise ArgumentError(f"Cannot write the report to {path}: the folder {path.parent} does not exist.")
@@ -120,8 +126,9 @@ def _mobility_figure(validation: Validation):
 
 def _pdf_figure(validation: Validation):
     data, shown = validation.data_statistics, _worst(kl_by_variable(validation), MOST_PANELS)
-    densities = [_coarse(s.density()[shown], _BIN_GROUPS) for s in (data, validation.model_statistics)]
-    return plots.plot_pdfs(data.edges[shown][:, ::_BIN_GROUPS], *densities, **_named(validation, shown))
+    group = next((g for g in _BIN_GROUPS if validation.data.n_samples * g >= BINS * _BIN_SAMPLES), _BIN_GROUPS[-1])
+    densities = [_coarse(s.density()[shown], group) for s in (data, validation.model_statistics)]
+    return plots.plot_pdfs(data.edges[shown][:, ::group], *densities, **_named(validation, shown))
 
 
 def _pair_figure(validation: Validation):
@@ -129,13 +136,14 @@ def _pair_figure(validation: Validation):
     if not pairs:
         return None
     edges = validation.data_statistics.edges
+    group = _PAIR_GROUPS[validation.data.n_samples < _PAIR_SAMPLES]
 
     def densities(samples: np.ndarray) -> dict[tuple[int, int], Matrix]:
-        return {(i, j): gaussian_filter(pair_histogram(samples, edges, i, j, _COARSEN), 1.0) for i, j in pairs}
+        return {(i, j): gaussian_filter(pair_histogram(samples, edges, i, j, group), 1.0) for i, j in pairs}
 
     data, model = densities(validation.data.stacked()), densities(validation.paths.stacked())
     return plots.plot_pair_densities(
-        edges[:, ::_COARSEN], data, model, names=validation.data.names, units=validation.data.units
+        edges[:, ::group], data, model, names=validation.data.names, units=validation.data.units
     )
 
 
@@ -234,7 +242,7 @@ def _named(validation: Validation, shown: list[int]) -> dict[str, list[str]]:
 def _matrices(validation: Validation) -> list[dict[str, Any]]:
     mobility, names = validation.model.mobility, validation.model.names
     part = part_error(mobility.standard_error)
-    tables = [("Mobility Φ", mobility.matrix, mobility.standard_error)]
+    tables: list[tuple[str, Matrix, Matrix | None]] = [("Mobility Φ", mobility.matrix, mobility.standard_error)]
     if validation.exact_mobility is not None:
         tables.append(("Exact mobility", validation.exact_mobility, None))
     if len(names) > 1:
@@ -261,7 +269,7 @@ def _metric_rows(validation: Validation) -> list[dict[str, str]]:
             "name": name,
             "meaning": MEANING[name],
             "value": _typeset(plus_minus(metrics[name], metrics[f"{name}_se"])),
-            "floor": f"{metrics[f'{name}_floor']:.2g}" if f"{name}_floor" in metrics else "",
+            "floor": _typeset(short(metrics[f"{name}_floor"])) if f"{name}_floor" in metrics else "",
             "level": ("good", "care", "poor")[metric_level(name, validation)],
         }
         for name in METRICS
@@ -272,36 +280,33 @@ def _metric_rows(validation: Validation) -> list[dict[str, str]]:
 def _variable_rows(validation: Validation) -> list[dict[str, Any]]:
     data = validation.data
     samples, simulated = data.stacked(), validation.paths.stacked()
-    columns = {
-        "mean": (samples.mean(axis=0), simulated.mean(axis=0)),
-        "std": (samples.std(axis=0), simulated.std(axis=0)),
-        "time": [_integral_times(s) for s in (validation.data_statistics, validation.model_statistics)],
+    times = [integral_times(s) for s in (validation.data_statistics, validation.model_statistics)]
+    columns = {  # each pair with the size that sets its digits
+        "mean": (samples.mean(axis=0), simulated.mean(axis=0), samples.std(axis=0)),
+        "std": (samples.std(axis=0), simulated.std(axis=0), samples.std(axis=0)),
+        "time": (*times, times[0]),
     }
     kl, acf = kl_by_variable(validation), acf_rmse_by_variable(validation)
     return [
-        {"name": name, "unit": unit, "kl": f"{kl[v]:.2g}", "acf": f"{acf[v]:.2g}"}
-        | {key: [_typeset(plus_minus(side[v])) for side in sides] for key, sides in columns.items()}
+        {"name": name, "unit": unit, "kl": _typeset(short(kl[v])), "acf": _typeset(short(acf[v]))}
+        | {
+            key: [_typeset(digits(side[v], 0.1 * size[v])[0]) for side in sides]
+            for key, (*sides, size) in columns.items()
+        }
         for v, (name, unit) in enumerate(zip(data.names, data.units))
     ]
-
-
-def _integral_times(statistics: SeriesStatistics) -> np.ndarray:
-    """Integral of each autocorrelation up to its first zero, over the lags compared: the same for data and model."""
-    acf = statistics.acf(np.ones(GROUPS))
-    kept = np.logical_and.accumulate(acf > 0, axis=0)
-    return np.trapezoid(np.where(kept, acf, 0.0), statistics.tau, axis=0)
 
 
 def _facts(validation: Validation) -> list[tuple[str, str]]:
     """What was fitted and compared, as rows of a table."""
     model, data, paths = validation.model, validation.data, validation.paths
-    unit = f" {data.time_unit}" if data.time_unit else ""
+    unit, pieces = f" {data.time_unit}" if data.time_unit else "", count(len(data.segments), "segment")
     return [
         ("Variables", ", ".join(_label(n, u) for n, u in zip(data.names, data.units))),
-        ("Data", f"{data.n_samples:,} samples in {len(data.segments):,} segment(s), {data.dropped:,} rows dropped"),
+        ("Data", f"{count(data.n_samples, 'sample')} in {pieces}, {count(data.dropped, 'row')} dropped"),
         ("Sampling interval", f"{data.dt:g}{unit}"),
         ("Time covered", f"{data.duration:,.6g}{unit}"),
-        ("Simulation", f"{paths.n_samples:,} samples in {len(paths.segments):,} member(s)"),
+        ("Simulation", f"{count(paths.n_samples, 'sample')} in {count(len(paths.segments), 'member')}"),
         (
             "Score",
             f"{model.provenance.get('score', {}).get('kind', 'unknown')}, noise level {model.score.noise_level:g}",
@@ -333,13 +338,13 @@ def _embedded(figure: Figure) -> dict[str, Any]:
 
 def _sentence(text: str, names: tuple[str, ...]) -> Markup:
     """A sentence of the verdict with its opening in bold, minus signs, and Greek unless a variable is called Phi."""
-    opening, colon, rest = text.partition(": ")
+    opening, colon, _ = text.partition(": ")
     html = escape(re.sub(r"(?<![\w-])-(?=\d)", "−", text))
     if colon and len(opening) <= LONGEST_OPENING:
         html = Markup("<strong>{}:</strong>").format(opening) + html[len(escape(opening)) + 1 :]
     if not any("Phi" in name for name in names):
-        html = Markup(re.sub(r"Phi_([AS])", r"Φ<sub>\1</sub>", html).replace("Phi", "Φ"))
-    return html
+        html = re.sub(r"Phi_([AS])", r"Φ<sub>\1</sub>", str(html)).replace("Phi", "Φ")
+    return Markup(str(html).replace(" ± ", "\u00a0±\u00a0").replace(" %", "\u00a0%"))
 
 
 def _label(name: str, unit: str) -> str:

@@ -8,7 +8,7 @@ from scipy.stats import norm
 
 from .._core.types import Matrix
 from . import distances
-from .statistics import GROUPS
+from .statistics import GROUPS, SeriesStatistics
 
 if TYPE_CHECKING:
     from .comparison import Validation
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 # Up to the first value of a pair a difference does not matter in practice; beyond the second it spoils the model.
 KL_LEVELS = (0.02, 0.1)
 COVARIANCE_LEVELS = (0.05, 0.3)
-ACF_LEVELS = (0.03, 0.15)
+ACF_LEVELS = (0.03, 0.1)
 STEIN_LEVELS = (0.05, 0.2)
 MOBILITY_LEVELS = (0.05, 0.3)
 LIFT_LEVELS = (0.0, 0.1)
@@ -35,11 +35,15 @@ WORDS = ("Good", "Usable with care", "Not to be trusted")
 
 @dataclass(frozen=True)
 class Finding:
-    """One aspect of the model, judged: its level, the reason in half a sentence, and the full sentence."""
+    """One aspect of the model, judged: its level, the reason in half a sentence, and the full sentence.
+
+    It is undecided when the difference is large but so are the sampling errors.
+    """
 
     level: int
     reason: str
     sentence: str
+    undecided: bool = False
 
 
 def verdict(validation: "Validation") -> list[str]:
@@ -64,7 +68,11 @@ def overall(findings: dict[str, Finding]) -> str:
     worst = overall_level(findings)
     if worst == GOOD:
         return f"Good: {findings['steady state'].reason}, and {findings['clock'].reason}."
-    blamed = [f.reason for f in findings.values() if f.level >= worst]
+    blamed = [f.reason for f in findings.values() if f.level >= worst and not f.undecided]
+    undecided = [f"the {name}" for name, f in findings.items() if f.undecided]
+    if undecided:
+        listed = " and ".join(part for part in (", ".join(undecided[:-1]), undecided[-1]) if part)
+        blamed.insert(0, f"the data are too short to judge {listed}")
     steady = findings["steady state"]
     praise = [f"{steady.reason}, but"] if steady.level == GOOD else []
     return f"{WORDS[worst]}: {' '.join([*praise, '; '.join(blamed)])}."
@@ -72,6 +80,8 @@ def overall(findings: dict[str, Finding]) -> str:
 
 def overall_level(findings: dict[str, Finding]) -> int:
     """The worst level; a wrong clock alone leaves a model that is still right about the steady state."""
+    if findings["steady state"].undecided and findings["clock"].undecided:
+        return POOR
     clock = min(findings["clock"].level, CARE)
     return max([clock, *(f.level for name, f in findings.items() if name != "clock")])
 
@@ -103,6 +113,13 @@ def acf_rmse_by_variable(validation: "Validation") -> np.ndarray:
     return np.sqrt(np.mean(gap**2, axis=0))
 
 
+def integral_times(statistics: SeriesStatistics) -> np.ndarray:
+    """Integral of each autocorrelation up to its first zero, over the lags compared: the same for data and model."""
+    acf = statistics.acf(np.ones(GROUPS))
+    kept = np.logical_and.accumulate(acf > 0, axis=0)
+    return np.trapezoid(np.where(kept, acf, 0.0), statistics.tau, axis=0)
+
+
 def part_error(standard_error: Matrix) -> Matrix:
     """Standard error of (Phi_ij +- Phi_ji) / 2, off the diagonal with the two entries taken as independent."""
     error = 0.5 * np.sqrt(standard_error**2 + standard_error.T**2)
@@ -113,11 +130,16 @@ def part_error(standard_error: Matrix) -> Matrix:
 def digits(value: float, error: float | None = None) -> tuple[str, str]:
     """A value and its error, both to the second digit of the error (without an error: three digits)."""
     if error is None or not np.isfinite(error) or error <= 0:
-        return (f"{value:#.3g}".rstrip(".") if value else "0"), ""
+        return _general(value, 3), ""
     exponent = int(np.floor(np.log10(max(abs(value), error))))
     scale, suffix = (1.0, "") if -4 <= exponent < 5 else (10.0**exponent, f"e{exponent:d}")
     decimals = max(0, 1 - int(np.floor(np.log10(error / scale))))
     return f"{value / scale:.{decimals}f}{suffix}", f"{error / scale:.{decimals}f}{suffix}"
+
+
+def short(number: float) -> str:
+    """Two significant digits, all digits of larger numbers."""
+    return f"{number:,.0f}" if abs(number) >= 10 else _general(number, 2)
 
 
 def plus_minus(value: float, error: float | None = None) -> str:
@@ -139,7 +161,7 @@ def circulation(validation: "Validation") -> str:
     ratio = np.linalg.norm(standard - standard.T) / np.linalg.norm(standard + standard.T)
     largest = (
         f"{'the clearest entry, ' if len(rows) > 1 else ''}Phi_A({model.names[i]}, {model.names[j]}) = "
-        f"{plus_minus(phi[i, j], error[i, j])}, {_short(size[top])} standard errors from zero"
+        f"{plus_minus(float(phi[i, j]), float(error[i, j]))}, {short(size[top])} standard errors from zero"
     )
     if size[top] > limit:
         return f"Circulation is significant: {largest}; |Phi_A| / |Phi_S| is {ratio:.2f} in standardised units."
@@ -152,9 +174,10 @@ def data_used(validation: "Validation") -> str:
     slowest = float(validation.integral_times.max())
     dropped = f"; {data.dropped:,} rows with missing values were dropped" if data.dropped else "; no row was dropped"
     return (
-        f"The data are {data.n_samples:,} samples in {_count(len(data.segments), 'segment')}, about "
+        f"The data are {data.n_samples:,} samples in {count(len(data.segments), 'segment')}, about "
         f"{data.duration / (2 * slowest):,.0f} independent ones of the slowest variable{dropped}. The model was "
-        f"simulated for {paths.n_samples:,} samples in {_count(len(paths.segments), 'member')}."
+        f"simulated for {paths.n_samples:,} samples in {count(len(paths.segments), 'member')}"
+        + (f"; {count(validation.diverged, 'more member')} diverged and were left out." if validation.diverged else ".")
     )
 
 
@@ -168,84 +191,92 @@ def _steady_state(validation: "Validation") -> Finding:
     metrics, outside = validation.metrics, outside_range(validation)
     kl, floor = metrics["pdf_kl_max"], metrics["pdf_kl_max_floor"]
     parts = [metric_level(name, validation) for name in ("pdf_kl_max", "covariance_error")]
-    level = max(*parts, _level(outside, 0.0, OUTSIDE_LEVELS))
+    level = max(*parts, _level(outside, _outside_by_chance(validation), OUTSIDE_LEVELS))
     reason = ("is reproduced", "is close but not right", "is not reproduced")[level]
+    detected = any(_detected(validation, name) for name in ("pdf_kl_max", "covariance_error"))
     worst = validation.data.names[int(np.argmax(kl_by_variable(validation)))]
     which = f"the density of {worst}" + (" is the worst reproduced: it" if validation.model.dimension > 1 else "")
     sentence = (
         f"Steady state: {which} differs by a KL divergence of {plus_minus(kl, metrics['pdf_kl_max_se'])} nats "
-        f"({_short(floor)} between two halves of the data), the covariance by "
-        f"{_percent(validation, 'covariance_error')} ({_short(100 * metrics['covariance_error_floor'])} % between "
-        f"halves); {_short(100 * outside) if outside else 'none'}{' %' if outside else ''} of the simulated states lie "
+        f"({short(floor)} between two halves of the data), the covariance by "
+        f"{_percent(validation, 'covariance_error')} ({short(100 * metrics['covariance_error_floor'])} % between "
+        f"halves); {short(100 * outside) if outside else 'none'}{' %' if outside else ''} of the simulated states lie "
         "beyond the range of the data."
     )
-    beyond = f", {_short(100 * outside)} % of states beyond the data" if outside > OUTSIDE_LEVELS[0] else ""
-    return Finding(level, f"the steady state {reason} (KL at most {_short(kl)} nats{beyond})", sentence)
+    beyond = f", {short(100 * outside)} % of states beyond the data" if level > max(parts) else ""
+    reason = f"the steady state {reason} (KL at most {short(kl)} nats{beyond})"
+    return Finding(level, reason, sentence, max(parts) == level == CARE and not detected)
 
 
 def _clock(validation: "Validation") -> Finding:
-    metrics, level = validation.metrics, metric_level("acf_rmse", validation)
-    value, floor = metrics["acf_rmse"], metrics["acf_rmse_floor"]
+    metrics, level, names = validation.metrics, metric_level("acf_rmse", validation), validation.data.names
+    value, detected = metrics["acf_rmse"], _detected(validation, "acf_rmse")
     errors = acf_rmse_by_variable(validation)
-    worst = int(np.argmax(errors))
-    detected = value > _allowed(validation, "acf_rmse")
+    ratio = integral_times(validation.model_statistics) / integral_times(validation.data_statistics)
+    worst, off = int(np.argmax(errors)), int(np.argmax(np.abs(np.log(ratio))))
     reason = ("is right", "is somewhat off", "is wrong")[level]
-    judgement = "more than sampling errors explain" if detected else "within sampling errors"
-    name = validation.data.names[worst]
-    most = f", most in {name} ({_short(errors[worst])})" if validation.model.dimension > 1 else ""
+    most = f", most in {names[worst]} ({short(errors[worst])})" if len(names) > 1 else ""
+    which = f" that is off most, of {names[off]}," if len(names) > 1 else ""
     sentence = (
         f"Clock: autocorrelations differ by {plus_minus(value, metrics['acf_rmse_se'])} rms up to lag "
         f"{validation.data_statistics.tau[-1]:.3g}{_unit(validation.data.time_unit)}{most}; two halves of the data "
-        f"differ by {_short(floor)}: {judgement}."
+        f"differ by {short(metrics['acf_rmse_floor'])}: "
+        f"{'more than sampling errors explain' if detected else 'within sampling errors'}. "
+        f"The integral time{which} is {ratio[off]:.2f} times that of the data."
     )
-    return Finding(level, f"the clock {reason} (autocorrelations differ by {_short(value)} rms)", sentence)
+    reason = f"the clock {reason} (autocorrelations differ by {short(value)} rms)"
+    return Finding(level, reason, sentence, level == CARE and not detected)
 
 
 def _score(validation: "Validation") -> Finding:
     value, error = validation.metrics["stein_error"], validation.metrics["stein_error_se"]
     level = metric_level("stein_error", validation)
-    if value <= DETECTION * error:
-        judgement = "no fault beyond sampling errors"
-    else:
+    detected, judgement = _detected(validation, "stein_error"), "no fault beyond sampling errors"
+    if detected:
         judgement = ("a fault too small to matter", "the score is somewhat off", "the score is wrong")[level]
     sentence = f"Score: Stein's identity holds on held-out samples to {plus_minus(value, error)}: {judgement}."
-    return Finding(level, f"the score violates Stein's identity by {_short(value)}", sentence)
+    reason = f"the score violates Stein's identity by {short(value)}"
+    return Finding(level, reason, sentence, level == CARE and not detected)
 
 
 def _mobility(validation: "Validation") -> Finding:
     spread, trend = _relative_error(validation), _horizon_trend(validation)
     lifted = validation.model.mobility.diagnostics.get("lifted_by", 0.0)
-    sentence, reasons = f"Mobility: Phi is known to {_short(100 * spread)} % (sampling error)", []
+    sentence, reasons = f"Mobility: Phi is known to {short(100 * spread)} % (sampling error)", []
+    level = 0
     if "mobility_error" in validation.metrics:
+        level = metric_level("mobility_error", validation)
         sentence += f" and differs from the exact one by {_percent(validation, 'mobility_error')}"
+        reasons += [f"Phi is off by {_percent(validation, 'mobility_error')}"] * (level > GOOD)
     if spread > MOBILITY_LEVELS[0]:
-        reasons.append(f"Phi is known to {_short(100 * spread)} % only")
+        reasons.append(f"Phi is known to {short(100 * spread)} % only")
     if trend > HORIZON_LEVELS[0]:
-        reasons.append(f"Phi depends on the horizon it is inferred from (it moves by {_short(100 * trend)} %)")
-        sentence += f"; from the shortest to the longest horizon it moves by {_short(100 * trend)} %"
+        reasons.append(f"Phi depends on the horizon it is inferred from (it moves by {short(100 * trend)} %)")
+        sentence += f"; from the shortest to the longest horizon it moves by {short(100 * trend)} %"
     if lifted > 0:
-        reasons.append(f"the inferred diffusion was not positive definite (Phi was moved by {_short(100 * lifted)} %)")
-        sentence += f"; its diffusion was not positive definite, and it was moved by {_short(100 * lifted)} %"
+        reasons.append(f"the inferred diffusion was not positive definite (Phi was moved by {short(100 * lifted)} %)")
+        sentence += f"; its diffusion was not positive definite, and it was moved by {short(100 * lifted)} %"
     graded = ((spread, MOBILITY_LEVELS), (trend, HORIZON_LEVELS), (lifted, LIFT_LEVELS))
-    return Finding(max(_level(value, 0.0, levels) for value, levels in graded), "; ".join(reasons), f"{sentence}.")
+    level = max(level, *(_level(value, 0.0, levels) for value, levels in graded))
+    return Finding(level, "; ".join(reasons), f"{sentence}.")
 
 
 def _hints(validation: "Validation", findings: dict[str, Finding]) -> list[str]:
     """What a failure most likely means, and what to do about it."""
-    hints, kind = [], validation.model.provenance.get("score", {}).get("kind")
-    steady, detected = findings["steady state"].level, validation.metrics["acf_rmse"] > _allowed(validation, "acf_rmse")
-    if detected and steady < POOR and steady <= findings["clock"].level:
-        exactly = "" if findings["clock"].level > GOOD else " exactly, though the difference is small"
-        hints.append(
+    hints, mobility = [], validation.model.mobility
+    steady, clock = findings["steady state"].level, findings["clock"].level
+    excused = "mobility_error" in validation.metrics and metric_level("mobility_error", validation) > GOOD
+    if _detected(validation, "acf_rmse") and steady < POOR and steady <= clock and not excused:
+        exactly = "" if clock > GOOD else " exactly, though the difference is small"
+        hint = (
             f"With the steady state {('right', 'nearly right')[steady]} and the clock off, a constant mobility cannot "
             f"hold this dynamics{exactly}: the mobility depends on the state, or the dynamics has memory."
         )
-        if validation.model.mobility.method != "IntegratedResponse":
-            hints[-1] += (
-                f" Or {validation.model.mobility.method} is biased at this sampling interval: "
-                "refit with IntegratedResponse to tell."
-            )
-    if steady > GOOD and kind == "Gaussian":
+        if mobility.method != "IntegratedResponse":
+            hint += f" Or {mobility.method} is biased at this sampling interval: try IntegratedResponse."
+        hints.append(hint)
+    gaussian = validation.model.provenance.get("score", {}).get("kind") == "Gaussian"
+    if gaussian and steady > GOOD and _detected(validation, "pdf_kl_max"):
         hints.append("A Gaussian score holds a Gaussian steady state only: refit with KGMM or DenoisingScore.")
     return hints
 
@@ -257,6 +288,10 @@ def _level(value: float, allowed: float, levels: tuple[float, float]) -> int:
     if value <= allowed:
         return GOOD if value <= levels[1] else CARE
     return CARE if value <= levels[1] else POOR
+
+
+def _detected(validation: "Validation", name: str) -> bool:
+    return validation.metrics[name] > _allowed(validation, name)
 
 
 def _allowed(validation: "Validation", name: str) -> float:
@@ -284,17 +319,24 @@ def _horizon_trend(validation: "Validation") -> float:
     return float(change / size) if change > DETECTION * noise else 0.0
 
 
+def _outside_by_chance(validation: "Validation") -> float:
+    """What a perfect model may reach: each end of each variable is one in so many independent samples, twice over."""
+    return float(DETECTION * 2 * np.sum(2 * validation.integral_times) / validation.data.duration)
+
+
 def _percent(validation: "Validation", name: str) -> str:
     return f"{plus_minus(100 * validation.metrics[name], 100 * validation.metrics[f'{name}_se'])} %"
 
 
-def _short(number: float) -> str:
-    """Two significant digits, all digits of larger numbers."""
-    return f"{number:.0f}" if abs(number) >= 10 else f"{number:#.2g}"
-
-
-def _count(number: int, noun: str) -> str:
+def count(number: int, noun: str) -> str:
+    """A number with its noun."""
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def _general(number: float, figures: int) -> str:
+    """So many significant figures, zeros kept, exponents without padding; exact zero is 0."""
+    mantissa, e, exponent = f"{number:#.{figures}g}".partition("e")
+    return f"{mantissa.rstrip('.')}{e}{int(exponent) if e else ''}" if number else "0"
 
 
 def _unit(unit: str) -> str:

@@ -1,7 +1,6 @@
 """What a mobility is, and what every way of inferring one has in common."""
 
 import warnings
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
@@ -102,10 +101,3 @@ def integral_times(series: TimeSeries) -> np.ndarray:
         if (acf.min(axis=0) <= 0.1).all() or reach >= longest // 4 or reach >= 1 << 14:
             return np.array([max(integral_time(a, stride * series.dt), 0.5 * series.dt) for a in acf.T])
         reach *= 4
-
-
-def jackknife(estimate: Callable[[np.ndarray], np.ndarray], groups: int) -> tuple[np.ndarray, np.ndarray]:
-    """An estimate from all groups and its standard error from leaving out each in turn."""
-    value = estimate(np.ones(groups))
-    others = np.array([estimate(1.0 - np.eye(groups)[g]) for g in range(groups)])
-    return value, np.sqrt((groups - 1) * others.var(axis=0))

@@ -9,10 +9,11 @@ from scipy.linalg import logm
 
 from ..._core import checks
 from ..._core.errors import EstimateWarning
+from ..._core.resampling import jackknife
 from ..._core.types import Matrix
 from ...data import TimeSeries, lagged_moments
 from ..score import ScoreFit
-from .base import error_groups, jackknife
+from .base import error_groups
 
 
 @dataclass(frozen=True)

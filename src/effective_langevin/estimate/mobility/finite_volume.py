@@ -8,12 +8,13 @@ import numpy as np
 import scipy.sparse as sp
 
 from ..._core import checks, keys
+from ..._core.resampling import jackknife
 from ..._core.types import Matrix, Vector
 from ...data import TimeSeries, lagged_moments
 from ..partition import grow_tree
 from ..score import ScoreFit
 from ..score.calibration import perturbed, stein_matrix
-from .base import error_groups, jackknife
+from .base import error_groups
 
 
 @dataclass(frozen=True)

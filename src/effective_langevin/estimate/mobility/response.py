@@ -16,10 +16,11 @@ from jaxtyping import Float
 from scipy.interpolate import CubicSpline
 
 from ..._core import checks
+from ..._core.resampling import jackknife
 from ..._core.types import LagMatrices
 from ...data import TimeSeries, lagged_moments
 from ..score import ScoreFit
-from .base import error_groups, integral_times, jackknife
+from .base import error_groups, integral_times
 
 _SPLINE_GAIN = 8.0
 _HIGHEST_DEGREE = 2
@@ -54,8 +55,8 @@ class IntegratedResponse:
         response = lagged_moments(series.segments, scores, steps, groups)
 
         def curve(weights: np.ndarray, stride: int = 1) -> LagMatrices:
-            moments = (m.mean(weights)[::stride] for m in (correlation, response))
-            return phi_by_horizon(*moments, stride * series.dt)
+            c, g = (m.mean(weights)[::stride] for m in (correlation, response))
+            return phi_by_horizon(c, g, stride * series.dt)
 
         by_horizon, sampling = jackknife(curve, groups)
         quadrature = _quadrature_error(by_horizon, curve(np.ones(groups), 2))

@@ -1,0 +1,148 @@
+"""Figures of the paper's low-dimensional systems: `python -m examples.paper wells` (or scalar).
+
+For one series, the published recipe and the package's defaults side by side: trajectories driven by the noise of the
+original system, PDFs and ACFs. Writes figure.png, metrics.json and the tables of README.md into the folder.
+"""
+
+import json
+import sys
+import tomllib
+from pathlib import Path
+
+import numpy as np
+from matplotlib.figure import Figure
+
+import effective_langevin as el
+from effective_langevin._core import progress
+from effective_langevin.systems import FokkerPlanck
+from effective_langevin.validate.comparison import METRICS
+
+OURS, PUBLISHED = "IntegratedResponse", "FiniteVolume as published"
+COLOURS = {"observed": "#1f4e9c", OURS: "#d1495b", PUBLISHED: "#8a8a8a"}
+
+
+def fit_both(series: el.TimeSeries, config: dict) -> dict[str, el.LangevinModel]:
+    """The published recipe and ours, with the paper's settings of the score in both."""
+    kgmm = {"noise_level": config["noise_level"], "cells": config["cells"], "hidden": tuple(config["hidden"])}
+    published = el.fit(
+        series,
+        score=el.KGMM(**kgmm, calibrate=False),
+        mobility=el.FiniteVolume(cells=config["cells"]),
+        seed=config["seed"],
+    )
+    ours = el.fit(series, score=el.KGMM(**kgmm), seed=config["seed"])
+    return {PUBLISHED: published, OURS: ours}
+
+
+def same_noise_paths(system, models: dict[str, el.LangevinModel], config: dict, members: int = 64):
+    """Paths of the system and of the models, all driven by the Brownian increments of the system.
+
+    Noise that depends on the state enters the model as the unit-variance increment along its direction there.
+    """
+    step, duration = config["path_step"], config["path_duration"]
+    start = system.simulate(1.0, 1.0, members=members, seed=config["seed"] + 5).values[:, -1]
+    truth, noise = system.simulate_with_noise(
+        duration, step, members=members, seed=config["seed"] + 6, step=step, initial=start
+    )
+    factor = system.noise_factor(truth.values[:, :-1])
+    if factor.shape[-1] != system.dimension:
+        noise = (factor @ noise[..., None])[..., 0] / np.linalg.norm(factor, axis=-1)
+    paths = {
+        name: m.simulate(duration, members, dt=step, step=step, initial=start, noise=noise)
+        for name, m in models.items()
+    }
+    return truth, paths
+
+
+def path_correlation(truth: el.TimeSeries, path: el.TimeSeries, duration: float = 5.0) -> float:
+    """Median over members of the correlation with the true path over the first time units."""
+    steps = round(duration / truth.dt)
+    a, b = (s.values[:, :steps] - s.values[:, :steps].mean(axis=1, keepdims=True) for s in (truth, path))
+    return float(np.median(np.sum(a * b, (1, 2)) / np.sqrt(np.sum(a**2, (1, 2)) * np.sum(b**2, (1, 2)))))
+
+
+def draw(truth, paths, validations) -> Figure:
+    """The paper's three rows: trajectories, PDFs, ACFs."""
+    first = next(iter(validations.values()))
+    data = first.data_statistics
+    size = len(data.edges)
+    figure = Figure(figsize=(6.2 * size, 9), layout="constrained")
+    axes = figure.subplots(3, size, squeeze=False)
+    everyone = np.ones(20)
+    for i, name in enumerate(first.data.names):
+        time = truth.dt * np.arange(truth.values.shape[1])
+        axes[0, i].plot(time, truth.values[0, :, i], color=COLOURS["observed"], label="observed")
+        centres = 0.5 * (data.edges[i, 1:] + data.edges[i, :-1])
+        axes[1, i].fill_between(centres, data.density()[i], color=COLOURS["observed"], alpha=0.25, label="observed")
+        axes[2, i].plot(
+            data.tau, data.acf(everyone)[:, i], color=COLOURS["observed"], lw=3, alpha=0.6, label="observed"
+        )
+        for label, validation in validations.items():
+            style = {"color": COLOURS[label], "label": label, "ls": "--" if label == PUBLISHED else "-", "lw": 1.3}
+            model = validation.model_statistics
+            axes[0, i].plot(time, paths[label].values[0, :, i], **style)
+            axes[1, i].plot(centres, model.density()[i], **style)
+            axes[2, i].plot(model.tau, model.acf(everyone)[:, i], **style)
+        axes[0, i].set(xlabel="time", ylabel=name, title=f"{name}: same noise realisation")
+        axes[1, i].set(xlabel=name, ylabel="probability density", ylim=(0, None))
+        axes[2, i].set(xlabel="lag (time)", ylabel="autocorrelation")
+        axes[2, i].axhline(0, color="0.7", lw=0.8)
+    axes[0, 0].legend(frameon=False, fontsize=9)
+    return figure
+
+
+def constant_closure_error(system, tau: np.ndarray) -> float:
+    """Exact ACF error of dx = <M> s dt + sqrt(2 <M>) dW for a scalar system, from the Fokker-Planck operator."""
+    phi = system.mobility
+    limits, points = [(-0.24, 1.6)], 4001
+    closure = FokkerPlanck.from_functions(
+        lambda x: system.score_function(x) @ phi.T, lambda x: np.broadcast_to(phi, (len(x), 1, 1)), limits, points
+    )
+    truth = FokkerPlanck.from_system(system, limits, points)
+    exact, closed = (fp.correlation(tau[1] - tau[0], len(tau) - 1)[:, 0, 0] for fp in (truth, closure))
+    return float(np.sqrt(np.mean((exact / exact[0] - closed / closed[0]) ** 2)))
+
+
+def table(rows: dict[str, dict[str, float]]) -> str:
+    head = ["| | " + " | ".join(rows) + " |", "|---|" + "---|" * len(rows)]
+    names = [n for n in (*METRICS, "path_correlation") if n in next(iter(rows.values()))]
+
+    def cell(row, name):
+        error, floor = row.get(f"{name}_se"), row.get(f"{name}_floor")
+        text = f"{row[name]:.4f}" + (f" ± {error:.4f}" if error is not None else "")
+        return text + (f" (floor {floor:.4f})" if floor is not None else "")
+
+    return (
+        "\n".join([*head, *(f"| `{n}` | " + " | ".join(cell(r, n) for r in rows.values()) + " |" for n in names)])
+        + "\n"
+    )
+
+
+def main(name: str) -> None:
+    folder = Path(__file__).parent / name
+    config = tomllib.loads((folder / "config.toml").read_text())
+    system, members = el.systems.by_name(config["system"]), config["members"]
+    with progress.shown():
+        duration = config["samples"] / members * config["dt"]
+        series = system.simulate(duration, config["dt"], members=members, seed=config["seed"])
+        models = fit_both(series, config)
+        exact = system.mobility
+        validations = {k: el.validate(m, series, seed=config["seed"], exact_mobility=exact) for k, m in models.items()}
+        truth, paths = same_noise_paths(system, models, config)
+    rows = {k: {**v.metrics, "path_correlation": path_correlation(truth, paths[k])} for k, v in validations.items()}
+    extra = {}
+    if system.dimension == 1:
+        tau = np.arange(0, 5.0001, config["dt"])
+        extra["constant_closure_acf_rmse_on_0_5"] = constant_closure_error(system, tau)
+        extra["constant_closure_acf_rmse"] = constant_closure_error(system, validations[OURS].data_statistics.tau)
+        extra["standardised_mobility"] = models[OURS].units.mobility_to_standard(models[OURS].mobility.matrix)[0, 0]
+    draw(truth, paths, validations).savefig(folder / "figure.png", dpi=110)
+    (folder / "metrics.json").write_text(json.dumps({**rows, **extra}, indent=2) + "\n")
+    readme = folder / "README.md"
+    parts = readme.read_text().split("<!-- measured -->")
+    readme.write_text("<!-- measured -->".join([parts[0], "\n" + table(rows) + "\n", parts[2]]))
+    print(table(rows), extra)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

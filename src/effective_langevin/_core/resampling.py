@@ -1,0 +1,12 @@
+"""Error bars from groups of consecutive samples."""
+
+from collections.abc import Callable
+
+import numpy as np
+
+
+def jackknife(estimate: Callable[[np.ndarray], np.ndarray], groups: int) -> tuple[np.ndarray, np.ndarray]:
+    """An estimate from all groups and its standard error from leaving out each in turn."""
+    value = estimate(np.ones(groups))
+    others = np.array([estimate(1.0 - np.eye(groups)[g]) for g in range(groups)])
+    return value, np.sqrt((groups - 1) * others.var(axis=0))
