@@ -34,6 +34,8 @@ def fit(
     key = keys.key_from_seed(seed)
     score = score or (KGMM() if series.dimension <= _KGMM_DIMENSIONS else DenoisingScore())
     mobility = mobility or IntegratedResponse()
+    checks.offers("score", score, "learn", "KGMM() or DenoisingScore()")
+    checks.offers("mobility", mobility, "infer", "IntegratedResponse()")
 
     units = Standardizer.from_series(series)
     standard = series.map(units.to_standard)

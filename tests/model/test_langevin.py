@@ -83,6 +83,9 @@ def test_same_seed_same_bits_other_seed_other_paths(linear_model):
     one, again, other = (linear_model.simulate(2.0, members=3, seed=s).values for s in (5, 5, 6))
     np.testing.assert_array_equal(one, again)
     assert (one != other).all()
+    start = one[:, 0]
+    first, second = (linear_model.simulate(2.0, members=3, seed=s, initial=start).values[:, 1:] for s in (5, 6))
+    assert (first != second).all()
 
 
 def test_a_fit_is_reproducible_to_the_bit(linear_series):

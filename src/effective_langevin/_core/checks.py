@@ -42,6 +42,20 @@ def integer_at_least(name: str, value: Any, least: int) -> int:
     return int(value)
 
 
+def integers_at_least(name: str, value: Any, least: int) -> tuple[int, ...]:
+    """Return `value` as a tuple of ints that are at least `least`."""
+    if not isinstance(value, list | tuple):
+        raise _bad(name, f"a list of integers of at least {least}", value)
+    return tuple(integer_at_least(name, v, least) for v in value)
+
+
+def offers(name: str, value: Any, method: str, examples: str) -> Any:
+    """Return `value` if it is an object with that method."""
+    if not callable(getattr(value, method, None)) or isinstance(value, type):
+        raise _bad(name, f"an object such as {examples}", value)
+    return value
+
+
 def fraction(name: str, value: Any) -> float:
     """Return `value` as a float strictly between 0 and 1."""
     if not _is_number(value) or not 0 < float(value) < 1:

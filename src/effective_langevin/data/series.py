@@ -39,9 +39,10 @@ class TimeSeries:
     ):
         dt = checks.positive_number("dt", dt, _DT_HINT)
         records = _as_records(values)
+        _check_orientation(records)
         segments, dropped = _split_at_gaps(records)
+        checks.enough_samples(sum(len(s) for s in segments), 2, "a time series")
         width = records[0].shape[1]
-        _check_orientation(records, segments, width)
         store = object.__setattr__
         store(self, "segments", segments)
         store(self, "dt", dt)
@@ -165,13 +166,14 @@ def _split_at_gaps(records: list[Samples]) -> tuple[tuple[Samples, ...], int]:
     return pieces, dropped
 
 
-def _check_orientation(records: list[Samples], segments: tuple[Samples, ...], width: int) -> None:
+def _check_orientation(records: list[Samples]) -> None:
+    """Refuse one record with more variables than samples; several records say themselves which axis is which."""
+    length, width = records[0].shape
     if width == 0:
         raise DataError("The series has no variables (its last axis has length 0).")
-    length = max(len(r) for r in records)
-    if width > length and length > 1:
+    checks.enough_samples(sum(len(r) for r in records), 2, "a time series")
+    if len(records) == 1 and width > length:
         raise DataError(
             f"The series has more variables ({width}) than samples ({length}): the axes look transposed. "
             "Time comes before variable, so pass `values.T`."
         )
-    checks.enough_samples(sum(len(s) for s in segments), 2, "a time series")

@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+import numpy as np
+
 from .._core.errors import DataError
 from .._core.types import Matrix, Samples, Vector
 from .series import TimeSeries
@@ -22,8 +24,9 @@ class Standardizer:
         """Mean and standard deviation of all samples; refuses a constant variable."""
         samples = series.stacked()
         mean, std = samples.mean(axis=0), samples.std(axis=0)
-        for name, centre, width in zip(series.names, mean, std):
-            if width <= 1e-12 * max(1.0, abs(centre)):
+        largest = np.abs(samples).max(axis=0)
+        for name, centre, width, size in zip(series.names, mean, std, largest):
+            if width <= 1e-12 * size:
                 raise DataError(
                     f"Variable {name!r} is constant (always {centre:g}): it has no dynamics to model. Drop it."
                 )

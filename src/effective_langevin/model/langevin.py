@@ -237,7 +237,7 @@ def _assemble(arrays: dict[str, np.ndarray], header: dict[str, Any]) -> Langevin
     blank = Score.linear(np.eye(dimension))
     if header["network"] is not None:
         network = MLP(tuple(header["network"]["hidden"])).build(dimension, key=jax.random.key(0))
-        blank = Score.learned(network, np.zeros(dimension), np.zeros(dimension))
+        blank = Score.learned(network, np.eye(dimension), np.zeros(dimension), np.zeros(dimension))
     leaves, structure = jax.tree_util.tree_flatten_with_path(blank)
     stored = [
         jnp.asarray(arrays[f"score.function{jax.tree_util.keystr(path)}"]).reshape(leaf.shape) for path, leaf in leaves

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 from safetensors import SafetensorError, safe_open
-from safetensors.numpy import save_file
+from safetensors.numpy import save
 
 from .._core.errors import ModelFileError
 
@@ -26,11 +26,8 @@ def write(path: str | os.PathLike, arrays: dict[str, np.ndarray], header: dict[s
         raise ModelFileError(f"Cannot save to {path}: the folder {path.parent} does not exist.")
     temporary = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
-        save_file(
-            {name: np.ascontiguousarray(a) for name, a in arrays.items()},
-            temporary,
-            {"format": FORMAT, "format_version": str(FORMAT_VERSION), "model": json.dumps(header)},
-        )
+        metadata = {"format": FORMAT, "format_version": str(FORMAT_VERSION), "model": json.dumps(header)}
+        temporary.write_bytes(save({name: np.ascontiguousarray(a) for name, a in arrays.items()}, metadata))
         os.replace(temporary, path)
     except (OSError, SafetensorError) as error:
         raise ModelFileError(f"Cannot write {path}: {error}.") from error
@@ -53,9 +50,14 @@ def read(path: str | os.PathLike) -> tuple[dict[str, np.ndarray], dict[str, Any]
         ) from error
     if metadata.get("format") != FORMAT:
         raise ModelFileError(f"{path} is a safetensors file, but not a model written by effective-langevin.")
-    if int(metadata["format_version"]) > FORMAT_VERSION:
+    written_with = metadata.get("format_version", "")
+    if written_with.isdecimal() and int(written_with) > FORMAT_VERSION:
         raise ModelFileError(
-            f"{path} has format version {metadata['format_version']}; this version of effective-langevin "
-            f"reads up to {FORMAT_VERSION}. Upgrade effective-langevin."
+            f"{path} has format version {written_with}; this version of effective-langevin reads up to "
+            f"{FORMAT_VERSION}. Upgrade effective-langevin."
         )
-    return arrays, json.loads(metadata["model"])
+    try:
+        int(written_with)
+        return arrays, json.loads(metadata.get("model", ""))
+    except ValueError as error:
+        raise ModelFileError(f"The header of {path} is damaged: {error}.") from error

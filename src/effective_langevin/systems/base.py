@@ -81,10 +81,8 @@ class System(eqx.Module):
 
         `noise` supplies the Brownian increments, (member, step, brownian), each of variance `step`.
         """
-        members, (frames, save_every, step) = (
-            checks.integer_at_least("members", members, 1),
-            self._timing(duration, dt, step),
-        )
+        members, seed = checks.integer_at_least("members", members, 1), checks.integer_at_least("seed", seed, 0)
+        frames, save_every, step = self._timing(duration, dt, step)
         drift, factor = self._equation()
         equation = Equation(drift, factor if callable(factor) else jnp.asarray(factor, jnp.float32))
         advance = (EulerMaruyama() if callable(factor) else StochasticHeun()).advance(equation, step)

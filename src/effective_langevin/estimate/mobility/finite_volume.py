@@ -32,6 +32,8 @@ class FiniteVolume:
 
     def __post_init__(self):
         checks.fraction("min_mass", self.min_mass)
+        if self.cells is not None:
+            checks.integer_at_least("cells", self.cells, 2)
         checks.one_of("correction", self.correction, ("none", "per-state", "global"))
 
     def infer(self, series: TimeSeries, score: ScoreFit, *, key: jax.Array):

@@ -20,12 +20,11 @@ _STEIN_PARTS = 10
 
 
 class Score(eqx.Module):
-    """s(x) = gain (network(x) - precision x) for one standardised state.
+    """s(x) = gain network(x), or -gain precision x, for one standardised state.
 
-    Without a network it is the Gaussian score; `gain` is the identity unless the score was calibrated. Beyond the box
-    [low, high], where the network has seen next to nothing and might point outwards, the score of the nearest point of
-    the box fades within a standard deviation and gives way to the slope of a standard Gaussian, so that no state
-    escapes.
+    Without a network it is the Gaussian score, -precision x; with one, the Gaussian is what remains beyond the box
+    [low, high] where the network was trained and may point anywhere: from the nearest point of the box outwards its
+    score fades, never pointing further out, and -precision (x - nearest point) takes over. No state escapes.
     """
 
     precision: Float[Array, "var var"]
@@ -38,28 +37,29 @@ class Score(eqx.Module):
     def linear(cls, precision: Matrix) -> "Score":
         """The Gaussian score -precision x."""
         size = len(precision)
-        box = jnp.full(size, jnp.inf)
-        return cls(jnp.asarray(precision, jnp.float32), jnp.eye(size), -box, box)
+        return cls(jnp.asarray(precision, jnp.float32), jnp.eye(size), jnp.zeros(size), jnp.zeros(size))
 
     @classmethod
-    def learned(cls, network: Callable, low: Vector, high: Vector) -> "Score":
-        """The score given by a network that was trained within the box [low, high]."""
-        size = len(low)
-        return cls(
-            jnp.zeros((size, size)),
-            jnp.eye(size),
-            jnp.asarray(low, jnp.float32),
-            jnp.asarray(high, jnp.float32),
-            network,
-        )
+    def trained_on(cls, samples: Samples, network: Callable) -> "Score":
+        """The score given by a network, within the range that holds all but one in a thousand of each variable."""
+        return cls.learned(network, precision_matrix(samples), *np.quantile(samples, [0.0005, 0.9995], axis=0))
+
+    @classmethod
+    def learned(cls, network: Callable, precision: Matrix, low: Vector, high: Vector) -> "Score":
+        """The score given by a network within the box [low, high]."""
+        fixed, start, stop = (jnp.asarray(a, jnp.float32) for a in (precision, low, high))
+        return cls(fixed, jnp.eye(len(low)), start, stop, network)
 
     def __call__(self, x: Float[Array, " var"]) -> Float[Array, " var"]:
         """grad ln p at one state."""
+        if self.network is None:
+            return -self.gain @ self.precision @ x
         inside = jnp.clip(x, self.low, self.high)
-        value = -self.precision @ inside
-        value = value if self.network is None else value + self.network(inside)
         beyond = x - inside
-        return jnp.exp(-2 * beyond @ beyond) * (self.gain @ value) - beyond
+        value = self.gain @ self.network(inside)
+        outwards = value * beyond > 0
+        fade = jnp.exp(-0.25 * (beyond @ beyond) ** 2)
+        return fade * jnp.where(outwards, 0.0, value) - self.precision @ beyond
 
     def scaled_by(self, matrix: Matrix) -> "Score":
         """The score multiplied by a matrix (within the box)."""
@@ -67,8 +67,13 @@ class Score(eqx.Module):
 
     def over(self, samples: Samples) -> Samples:
         """grad ln p at many states, in blocks of bounded memory."""
-        blocks = [_evaluate(self, samples[i : i + _BLOCK]) for i in range(0, len(samples), _BLOCK)]
+        blocks = [_evaluate(self, samples[i : i + _BLOCK]) for i in range(0, max(len(samples), 1), _BLOCK)]
         return np.concatenate([np.asarray(b) for b in blocks])
+
+
+def precision_matrix(samples: Samples) -> Matrix:
+    """Inverse of the covariance of the samples."""
+    return np.linalg.inv(np.cov(samples.T.astype(float), bias=True).reshape(samples.shape[1], -1))
 
 
 @eqx.filter_jit

@@ -5,7 +5,6 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 
 from ..._core import checks, keys
 from ..._core.types import Samples
@@ -27,6 +26,7 @@ class DenoisingScore:
     calibrate: bool = True
 
     def __post_init__(self):
+        checks.offers("network", self.network, "build", "MLP()")
         checks.optional_positive_number("noise_level", self.noise_level)
         for name in ("batch", "steps"):
             checks.integer_at_least(name, getattr(self, name), 1)
@@ -58,8 +58,7 @@ class DenoisingScore:
             label="Training the score",
             average=0.995,
         )
-        low, high = np.quantile(samples, [0.0005, 0.9995], axis=0)
-        return Score.learned(fitted.scaled_by(-1 / sigma), low, high), losses
+        return Score.trained_on(samples, fitted.scaled_by(-1 / sigma)), losses
 
 
 def denoising_loss(network, data, key):

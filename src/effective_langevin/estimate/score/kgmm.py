@@ -45,6 +45,7 @@ class KGMM:
         checks.optional_positive_number("noise_level", self.noise_level)
         if self.cells is not None:
             checks.integer_at_least("cells", self.cells, 2)
+        MLP(self.hidden)
         checks.integer_at_least("max_draws", self.max_draws, 2)
         checks.integer_at_least("steps", self.steps, 1)
 
@@ -72,7 +73,7 @@ class KGMM:
     def _fit(self, tree: Tree, samples: Samples, sigma: float, max_draws: int, steps: int, *, key: jax.Array):
         means = average_noise(tree, samples, sigma, max_draws, key=keys.named(key, "draws"))
         network, losses = _interpolate(means, MLP(self.hidden), steps, key=keys.named(key, "network"))
-        score = Score.learned(network, means.centres.min(axis=0), means.centres.max(axis=0))
+        score = Score.trained_on(samples, network)
         return score, {
             "cells": tree.cells,
             "draws": means.draws,

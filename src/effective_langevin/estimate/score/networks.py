@@ -41,7 +41,7 @@ class MLP:
     hidden: tuple[int, ...] = (128, 64)
 
     def __post_init__(self):
-        object.__setattr__(self, "hidden", tuple(checks.integer_at_least("hidden", h, 1) for h in self.hidden))
+        object.__setattr__(self, "hidden", checks.integers_at_least("hidden", self.hidden, 1))
 
     def build(self, dimension: int, *, key: jax.Array) -> Layers:
         """Fresh weights for a state of that dimension."""

@@ -2,7 +2,8 @@
 
 A larger sigma smooths the density (bias), a smaller one leaves the score noisy (variance). Both show in the held-out
 score-matching loss J(sigma) = < |s_sigma|^2 / 2 + div s_sigma >, taken over *clean* held-out samples, which is
-< |s_sigma - s|^2 > / 2 up to a constant (Hyvarinen). The sigma with the smallest J is used.
+< |s_sigma - s|^2 > / 2 up to a constant (Hyvarinen). The largest sigma whose J is within one standard error of the
+smallest J is used: of equally good scores, the smoothest.
 """
 
 from collections.abc import Callable
@@ -24,7 +25,7 @@ _SAMPLES = 20000
 def choose_noise_level(
     learn: Callable[[float], Score], held_out: Samples, *, key: jax.Array
 ) -> tuple[float, dict[str, Any]]:
-    """Go down the candidates while the held-out loss falls; return the best and the evidence."""
+    """Go down the candidates while the held-out loss falls; return the level and the evidence."""
     rows = jax.random.choice(key, len(held_out), (min(_SAMPLES, len(held_out)),), replace=False)
     test = held_out[np.sort(np.asarray(rows))]
     tried: list[float] = []
@@ -40,7 +41,8 @@ def choose_noise_level(
         tick(len(CANDIDATES) - len(tried))
     best = int(np.argmin(means))
     errors = [float(np.std(loss - losses[best]) / np.sqrt(len(loss))) for loss in losses]
-    return tried[best], {
+    chosen = next(i for i, mean in enumerate(means) if mean - means[best] <= errors[i])
+    return tried[chosen], {
         "noise_level_choice": {
             "noise_level": tried,
             "held_out_loss": [float(m - means[best]) for m in means],
