@@ -9,7 +9,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from ._core import progress
+from ._core import checks, progress
 from ._core.errors import EffectiveLangevinError
 
 app = typer.Typer(
@@ -34,15 +34,17 @@ def demo(
     from .demo import DEMOS, run_demo
     from .runs import RunFolder, unused_folder
 
-    settings = {
-        "demo": system,
-        "quick": quick,
-        "demo_seed": seed,
-        **({"dt": DEMOS[system].dt} if system in DEMOS else {}),
-    }
-    with RunFolder(out or unused_folder(f"langevin-{system}"), overwrite) as folder, progress.shown():
-        run = run_demo(system, seed=seed, quick=quick, keep=lambda model: folder.keep_model(model, settings))
-        metrics = folder.keep_validation(run.validation)
+    checks.one_of("system", system, DEMOS)
+    settings = {"demo": system, "quick": quick, "demo_seed": seed, "dt": DEMOS[system].dt}
+    folder = RunFolder(out or unused_folder(f"langevin-{system}"), overwrite)
+    try:
+        with folder, progress.shown():
+            run = run_demo(system, seed=seed, quick=quick, keep=lambda model: folder.keep_model(model, settings))
+            metrics = folder.keep_validation(run.validation)
+    except KeyboardInterrupt:
+        kept = f"The fitted model is in {folder.partial}." if folder.model_path.exists() else "Nothing was written."
+        console.print(f"Interrupted. {kept}", soft_wrap=True)
+        raise typer.Exit(130) from None
     console.print(run.validation.summary().split("\n\n")[0])
     console.print(_metrics_table(metrics))
     console.print(
@@ -81,6 +83,3 @@ def main() -> None:
     except EffectiveLangevinError as error:
         Console(stderr=True).print(f"[bold red]Error:[/] {error}", soft_wrap=True, highlight=False)
         sys.exit(2)
-    except KeyboardInterrupt:
-        Console(stderr=True).print("Interrupted. A model that was finished stays in the folder marked .partial.")
-        sys.exit(130)

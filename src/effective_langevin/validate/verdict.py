@@ -253,6 +253,8 @@ def _mobility(validation: "Validation") -> Finding:
     if trend > HORIZON_LEVELS[0]:
         reasons.append(f"Phi depends on the horizon it is inferred from (it moves by {short(100 * trend)} %)")
         sentence += f"; from the shortest to the longest horizon it moves by {short(100 * trend)} %"
+        if validation.model.mobility.diagnostics.get("trend_degree", 0):
+            sentence += ", and its limit at the shortest times was used"
     if lifted > 0:
         reasons.append(f"the inferred diffusion was not positive definite (Phi was moved by {short(100 * lifted)} %)")
         sentence += f"; its diffusion was not positive definite, and it was moved by {short(100 * lifted)} %"
