@@ -3,6 +3,8 @@ from dataclasses import dataclass
 import jax
 import numpy as np
 import pytest
+import scipy.integrate
+import scipy.linalg
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.linalg import expm
@@ -396,3 +398,31 @@ def test_mobility_in_physical_units_scales_matrix_and_error():
     physical = el.Mobility(PHI, np.ones((2, 2)), "exact").to_physical(units)
     np.testing.assert_allclose(physical.matrix, PHI * [[4.0, 0.2], [0.2, 0.01]])
     np.testing.assert_allclose(physical.standard_error, [[4.0, 0.2], [0.2, 0.01]])
+
+
+def test_a_series_that_is_smooth_at_short_times_gets_its_effective_mobility_over_a_finite_horizon():
+    """Position of a damped oscillator x'' = -g x' - x + noise, sampled faster than its velocity decays.
+
+    Its quadratic variation grows as h^2, so -dC/dt(0+) = 0 and the limit T -> 0 means nothing. The effective mobility
+    over a horizon is (1 - C(T)) / int_0^T C, exactly, with C from the matrix exponential.
+    """
+    damping, dt = 5.0, 0.05
+    rates = np.array([[0.0, -1.0], [1.0, damping]])
+    oscillator = el.systems.OrnsteinUhlenbeck(rates, np.diag([0.0, np.sqrt(damping)]))
+    paths = oscillator.simulate(1000.0, dt, members=40, seed=9, step=0.01)
+    model = el.fit(el.TimeSeries(paths.values[..., :1], dt), score=el.Gaussian(), seed=0)
+    found = model.mobility.diagnostics
+    fine = np.linspace(0, found["horizon"][-1], 4801)
+    acf = np.array([scipy.linalg.expm(-rates * t)[0, 0] for t in fine])
+    effective = (1 - acf)[1:] / scipy.integrate.cumulative_trapezoid(acf, fine)
+    horizon = np.array(found["horizon"])
+    exact = np.interp(horizon[len(horizon) // 2 :], fine[1:], effective).mean()
+    assert found["horizon_rule"] == "finite"
+    assert found["quadratic_variation_slope"] > 0.5
+    assert abs(model.mobility.matrix[0, 0] - exact) < 4 * model.mobility.standard_error[0, 0]
+
+
+def test_a_constant_mobility_is_averaged_over_horizons(linear_series):
+    model = el.fit(linear_series, score=el.Gaussian(), seed=0)
+    assert model.mobility.diagnostics["horizon_rule"] == "mean"
+    assert abs(model.mobility.diagnostics["quadratic_variation_slope"]) < 0.2

@@ -86,3 +86,12 @@ def _score_matrix(model) -> np.ndarray:
     """The matrix of the linear score, physical units, in float64 (the stored network is float32)."""
     precision = np.asarray(model.score.function.precision, float)
     return -precision / model.units.std[:, None] / model.units.std
+
+
+def test_the_diffusion_of_lorenz_63_is_the_limit_of_short_horizons():
+    """The circulation depends strongly on the state, so Phi(T) drifts; at T -> 0 the diffusion is 5^2 / 2."""
+    system = el.systems.StochasticLorenz63()
+    series = system.simulate(10.0, 0.001, members=100, seed=51, step=0.001)
+    model = el.fit(series, score=el.KGMM(noise_level=0.05), seed=52)
+    assert model.mobility.diagnostics["horizon_rule"] == "limit"
+    np.testing.assert_allclose(np.diagonal(model.mobility.matrix), 12.5, rtol=0.1)

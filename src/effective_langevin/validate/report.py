@@ -95,7 +95,7 @@ def render(validation: Validation, drawn: dict[str, Figure]) -> str:
         reach=f"{validation.data_statistics.tau[-1]:.3g} {data.time_unit}".strip(),
         score=model.score,
         mobility=model.mobility,
-        limit=model.mobility.diagnostics.get("trend_degree", 0) > 0,
+        horizon_rule=model.mobility.diagnostics.get("horizon_rule", "mean"),
         wide=model.dimension > OPEN_TABLES,
         version=version("effective-langevin"),
     )

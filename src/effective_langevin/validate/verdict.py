@@ -29,6 +29,11 @@ FALSE_ALARM = 0.0027
 # exp(-k t) moves by at most 1/e times the relative change of k: what the error of Phi can do to an autocorrelation.
 CLOCK_GAIN = 1 / np.e
 
+HORIZON_RULES = {
+    "limit": ", and its limit at the shortest times was used",
+    "finite": "; the series is smooth at short times, so its effective value over the longer horizons was used",
+}
+
 GOOD, CARE, POOR = range(3)
 WORDS = ("Good", "Usable with care", "Not to be trusted")
 
@@ -253,8 +258,7 @@ def _mobility(validation: "Validation") -> Finding:
     if trend > HORIZON_LEVELS[0]:
         reasons.append(f"Phi depends on the horizon it is inferred from (it moves by {short(100 * trend)} %)")
         sentence += f"; from the shortest to the longest horizon it moves by {short(100 * trend)} %"
-        if validation.model.mobility.diagnostics.get("trend_degree", 0):
-            sentence += ", and its limit at the shortest times was used"
+        sentence += HORIZON_RULES.get(validation.model.mobility.diagnostics.get("horizon_rule", ""), "")
     if lifted > 0:
         reasons.append(f"the inferred diffusion was not positive definite (Phi was moved by {short(100 * lifted)} %)")
         sentence += f"; its diffusion was not positive definite, and it was moved by {short(100 * lifted)} %"

@@ -23,9 +23,9 @@ from ..score import ScoreFit
 from .base import error_groups, integral_times
 
 _SPLINE_GAIN = 8.0
-_HIGHEST_DEGREE = 2
 _SIGNIFICANT = 4.0
 _SUBSTANTIAL = 0.1
+_BALLISTIC = 0.3
 
 
 @dataclass(frozen=True)
@@ -35,8 +35,12 @@ class IntegratedResponse:
     The score is evaluated on the data and scaled so that G(0) = -I holds in the sample, which removes the first-order
     effect of the noise level and most of the sampling error. The integral is that of a cubic spline. Horizon T weighs
     1 / (sampling error^2 + quadrature error^2) of Phi(T): the former from leaving out blocks, the latter from using
-    every second lag only. Phi is the weighted mean of Phi(T) over horizons; where Phi(T) drifts by more than 10 % and
-    beyond 4 standard errors, it is the limit T -> 0 of a line (then a parabola) through Phi(T) instead.
+    every second lag only. Phi is the weighted mean of Phi(T) over horizons.
+
+    Where Phi(T) drifts by more than 10 % and beyond 4 standard errors, one constant does not fit all horizons. If the
+    series is diffusive at its sampling interval, Phi is then the limit T -> 0 of a line (or a parabola) through Phi(T).
+    If it is ballistic (smooth at short times, its quadratic variation growing faster than time), that limit is
+    meaningless; the effective mobility over the longer half of the horizons is used instead.
     """
 
     lags: int | None = None
@@ -61,7 +65,8 @@ class IntegratedResponse:
         by_horizon, sampling = jackknife(curve, groups)
         quadrature = _quadrature_error(by_horizon, curve(np.ones(groups), 2))
         error = np.sqrt(np.linalg.norm(sampling, axis=(1, 2)) ** 2 + quadrature**2)
-        phi, standard_error, trend = _limit(curve, error, groups)
+        smoothness = quadratic_variation_slope(correlation.mean())
+        phi, standard_error, trend = _limit(curve, error, groups, smoothness > _BALLISTIC)
         return (
             phi,
             standard_error,
@@ -72,6 +77,7 @@ class IntegratedResponse:
                 "quadrature_error_by_horizon": quadrature.tolist(),
                 "horizon_weight": (error**-2 / np.sum(error**-2)).tolist(),
                 "integral_times": times.tolist(),
+                "quadratic_variation_slope": smoothness,
                 **trend,
             },
         )
@@ -85,20 +91,35 @@ def phi_by_horizon(correlation: LagMatrices, response: LagMatrices, dt: float) -
     return np.linalg.solve(integrals, correlation[1:] - correlation[0])
 
 
-def _limit(curve, error: np.ndarray, groups: int):
-    """The weighted mean of Phi(T), or the limit T -> 0 of a polynomial where Phi(T) drifts; with the evidence."""
-    drifts = []
-    for degree in range(_HIGHEST_DEGREE + 1):
-        fit = _polynomial_fit(error, degree)
-        coefficients, errors = jackknife(lambda w, fit=fit: np.tensordot(fit, curve(w), 1), groups)
-        if degree:
-            size = np.linalg.norm(coefficients[-1])
-            drifts.append(float(size / np.linalg.norm(coefficients[0])))
-            substantial = drifts[-1] > (_SUBSTANTIAL if degree == 1 else 0.0)
-            if not (substantial and size > _SIGNIFICANT * np.linalg.norm(errors[-1])):
-                break
-        phi, standard_error, used = coefficients[0], errors[0], degree
-    return phi, standard_error, {"trend_degree": used, "trend": drifts[0]}
+def quadratic_variation_slope(correlation: LagMatrices) -> float:
+    """d log(<|dx|^2> / h) / d log h between one and two lags: about 0 for a diffusion, 1 for smooth motion."""
+    decay = np.trace(correlation[0] - correlation[1:3], axis1=1, axis2=2)
+    return float(np.log2(decay[1] / decay[0]) - 1)
+
+
+def _limit(curve, error: np.ndarray, groups: int, ballistic: bool):
+    """One Phi out of Phi(T), as described in `IntegratedResponse`, with the evidence for the choice."""
+
+    def fitted(fit):
+        return jackknife(lambda weights: np.tensordot(fit, curve(weights), 1), groups)
+
+    (phi,), (standard_error,) = fitted(_polynomial_fit(error, 0))
+    slopes, slope_errors = fitted(_polynomial_fit(error, 1))
+    drift = float(np.linalg.norm(slopes[1]) / np.linalg.norm(slopes[0]))
+    if drift < _SUBSTANTIAL or not _significant(slopes, slope_errors):
+        return phi, standard_error, {"horizon_rule": "mean", "trend": drift}
+    if ballistic:
+        longer = np.arange(len(error)) >= len(error) // 2
+        (phi,), (standard_error,) = fitted(longer[None] / longer.sum())
+        return phi, standard_error, {"horizon_rule": "finite", "trend": drift}
+    curved, curved_errors = fitted(_polynomial_fit(error, 2))
+    use = (curved, curved_errors) if _significant(curved, curved_errors) else (slopes, slope_errors)
+    return use[0][0], use[1][0], {"horizon_rule": "limit", "trend": drift}
+
+
+def _significant(coefficients: np.ndarray, errors: np.ndarray) -> bool:
+    """Whether the highest power is there beyond its error."""
+    return bool(np.linalg.norm(coefficients[-1]) > _SIGNIFICANT * np.linalg.norm(errors[-1]))
 
 
 def _polynomial_fit(error: np.ndarray, degree: int) -> Float[np.ndarray, "power horizon"]:

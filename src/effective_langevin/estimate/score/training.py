@@ -30,9 +30,10 @@ def train(
     """
     weights, frame = eqx.partition(network, eqx.is_array)
     state = (weights, weights, _optimiser(learning_rate, steps).init(weights))
-    curve = []
+    calls = -(-steps // chunk)
+    chunk, curve = -(-steps // calls), []
     with progress.task(label, steps) as tick:
-        for start in range(0, steps, chunk):
+        for start in range(0, calls * chunk, chunk):
             now = jax.random.fold_in(key, start)
             state, losses = _chunk(state, frame, loss, data, now, chunk, learning_rate, steps, average)
             curve.append(np.asarray(losses))
