@@ -31,9 +31,12 @@ def wells(validation: Validation) -> Figure:
     figure = Figure(figsize=(11, 3.3), layout="constrained")
     left, middle, right = figure.subplots(1, 3, width_ratios=(1, 1.15, 1))
     data, model, everything = validation.data_statistics, validation.model_statistics, np.ones(GROUPS)
-    names, edges = validation.data.names, data.edges[:, ::4]
-    densities = [{(0, 1): pair_histogram(s.stacked(), data.edges, 0, 1)} for s in (validation.data, validation.paths)]
+    names, edges = validation.data.names, data.edges[:, ::8]
+    densities = [
+        {(0, 1): pair_histogram(s.stacked(), data.edges, 0, 1, coarsen=8)} for s in (validation.data, validation.paths)
+    ]
     plots.plot_pair_densities(edges, *densities, names=names, units=("", ""), axes=np.array([left]))
+    left.get_legend().remove()
     for i, style in enumerate(("-", ":")):
         middle.plot(
             data.tau, data.acf(everything)[:, i], style, color=plots.DATA, lw=4, alpha=0.5, label=f"data, {names[i]}"
@@ -48,7 +51,7 @@ def wells(validation: Validation) -> Figure:
     )
     right.plot(where, exact.ravel(), "_", color="black", ms=26, mew=1.5, label="exact")
     right.set(xticks=where, xticklabels=["Φ₁₁", "Φ₁₂", "Φ₂₁", "Φ₂₂"], ylabel="mobility", xlim=(-0.5, 3.5))
-    right.legend(frameon=False, fontsize=8, loc="lower left")
+    right.legend(frameon=False, fontsize=8, loc="center left", bbox_to_anchor=(0.0, 0.55))
     for ax, title in zip((left, middle, right), ("steady state", "clock", "diffusion and circulation")):
         ax.set_title(title, fontsize=10)
     return figure

@@ -1,6 +1,7 @@
 """The paper's algorithm in one screen: a series in, a Langevin model out."""
 
 import platform
+from contextlib import nullcontext
 from dataclasses import asdict
 from importlib.metadata import version
 from typing import Any
@@ -8,7 +9,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from ._core import checks, keys
+from ._core import checks, keys, progress
 from .data import Standardizer, TimeSeries
 from .estimate.mobility import IntegratedResponse, estimate_mobility
 from .estimate.mobility.base import MobilityStrategy
@@ -22,12 +23,17 @@ _KEPT_STATES = 4096
 
 
 def fit(
-    series: TimeSeries, *, score: ScoreStrategy | None = None, mobility: MobilityStrategy | None = None, seed: int = 0
+    series: TimeSeries,
+    *,
+    score: ScoreStrategy | None = None,
+    mobility: MobilityStrategy | None = None,
+    seed: int = 0,
+    show_progress: bool = False,
 ) -> LangevinModel:
     """Learn the effective Langevin equation dx = Phi s(x) dt + sqrt(2) Sigma dW of a stationary series.
 
     `score` defaults to `KGMM` up to 6 variables and `DenoisingScore` above; `mobility` to `IntegratedResponse`. What is
-    not given is chosen from the data; the evidence is in `model.diagnostics`.
+    not given is chosen from the data; the evidence is in `model.diagnostics`. `show_progress` draws a bar per stage.
     """
     checks.instance_of("series", series, (TimeSeries,), "Wrap your array first: el.TimeSeries(values, dt=...).")
     checks.enough_samples(series.n_samples, _LEAST_SAMPLES, "a fit")
@@ -39,8 +45,9 @@ def fit(
 
     units = Standardizer.from_series(series)
     standard = series.map(units.to_standard)
-    score_fit = estimate_score(standard, score, key=keys.named(key, "score"))
-    phi = estimate_mobility(standard, score_fit, mobility, key=keys.named(key, "mobility"))
+    with progress.shown() if show_progress else nullcontext():
+        score_fit = estimate_score(standard, score, key=keys.named(key, "score"))
+        phi = estimate_mobility(standard, score_fit, mobility, key=keys.named(key, "mobility"))
 
     states = np.random.default_rng(seed).choice(series.stacked(), min(_KEPT_STATES, series.n_samples), replace=False)
     return LangevinModel(

@@ -1,7 +1,7 @@
 """Progress of long work, without printing inside the stages.
 
 A stage says `with progress.task("Training", total=100) as advance: advance(1)`. Nothing happens unless a front end
-(the command line, or `el.fit(..., progress=True)`) has opened a display with `progress.shown()`.
+(the command line, or `el.fit(..., show_progress=True)`) has opened a display with `progress.shown()`.
 """
 
 import sys

@@ -4,6 +4,7 @@ from .affine_noise import AffineNoise
 from .base import System
 from .cir import CoxIngersollRoss
 from .fokker_planck import FokkerPlanck
+from .kuramoto_sivashinsky import KuramotoSivashinsky
 from .lorenz63 import StochasticLorenz63
 from .ornstein_uhlenbeck import OrnsteinUhlenbeck
 from .scalar import ScalarMultiplicative
@@ -14,6 +15,7 @@ __all__ = [
     "AsymmetricWells",
     "CoxIngersollRoss",
     "FokkerPlanck",
+    "KuramotoSivashinsky",
     "OrnsteinUhlenbeck",
     "ScalarMultiplicative",
     "StochasticLorenz63",

@@ -179,14 +179,10 @@ def _horizon_figure(validation: Validation):
     model, found = validation.model, validation.model.mobility.diagnostics
     if "phi_by_horizon" not in found:
         return None
-    phi, error = (
-        np.array([model.units.mobility_to_physical(np.asarray(m)) for m in found[key]])
-        for key in ("phi_by_horizon", "sampling_error_by_horizon")
-    )
     return plots.plot_phi_by_horizon(
         np.asarray(found["horizon"]),
-        phi,
-        error,
+        np.asarray(found["phi_by_horizon"]),
+        np.asarray(found["sampling_error_by_horizon"]),
         model.mobility.matrix,
         entries=_largest_entries(validation),
         names=model.names,
@@ -308,6 +304,10 @@ def _facts(validation: Validation) -> list[tuple[str, str]]:
         ("Sampling interval", f"{data.dt:g}{unit}"),
         ("Time covered", f"{data.duration:,.6g}{unit}"),
         ("Simulation", f"{count(paths.n_samples, 'sample')} in {count(len(paths.segments), 'member')}"),
+        (
+            "Integrator step",
+            f"{model.automatic_step():.3g}{unit}, from a stiffness of {model.stiffness():.3g} per unit",
+        ),
         (
             "Score",
             f"{model.provenance.get('score', {}).get('kind', 'unknown')}, noise level {model.score.noise_level:g}",

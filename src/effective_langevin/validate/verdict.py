@@ -319,7 +319,8 @@ def _horizon_trend(validation: "Validation") -> float:
     found, units = validation.model.mobility.diagnostics, validation.model.units
     if "phi_by_horizon" not in found:
         return 0.0
-    phi, error = (np.asarray(found[key]) for key in ("phi_by_horizon", "sampling_error_by_horizon"))
+    curves = (np.asarray(found[key]) for key in ("phi_by_horizon", "sampling_error_by_horizon"))
+    phi, error = (units.mobility_to_standard(curve) for curve in curves)
     change, noise = np.linalg.norm(phi[-1] - phi[0]), np.linalg.norm(error[[0, -1]])
     size = np.linalg.norm(units.mobility_to_standard(validation.model.mobility.matrix))
     return float(change / size) if change > DETECTION * noise else 0.0

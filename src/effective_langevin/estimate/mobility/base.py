@@ -13,6 +13,8 @@ from ...data import Standardizer, TimeSeries, lagged_moments
 from ...data.lags import integral_time
 from ..score import ScoreFit
 
+_CURVES = ("phi_by_horizon", "sampling_error_by_horizon")
+
 
 @dataclass(frozen=True)
 class Mobility:
@@ -42,11 +44,17 @@ class Mobility:
         return np.linalg.cholesky(self.symmetric)
 
     def to_physical(self, units: Standardizer) -> "Mobility":
-        """The same mobility in physical units."""
+        """The same mobility, with the curves among its diagnostics, in physical units."""
+        curves = {
+            name: units.mobility_to_physical(np.asarray(self.diagnostics[name])).tolist()
+            for name in _CURVES
+            if name in self.diagnostics
+        }
         return replace(
             self,
             matrix=units.mobility_to_physical(self.matrix),
             standard_error=units.mobility_to_physical(self.standard_error),
+            diagnostics={**self.diagnostics, **curves},
         )
 
 
