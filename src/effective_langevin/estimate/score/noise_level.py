@@ -18,7 +18,7 @@ from ..._core import progress
 from ..._core.types import Samples
 from .base import Score
 
-CANDIDATES = (0.3, 0.2, 0.1, 0.07, 0.05, 0.035, 0.025, 0.0175, 0.0125)
+CANDIDATES = (0.4, 0.2, 0.1, 0.05, 0.025, 0.0125)
 _SAMPLES = 20000
 
 
