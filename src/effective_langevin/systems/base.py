@@ -1,5 +1,6 @@
 """What every reference system offers."""
 
+from abc import abstractmethod
 from collections.abc import Callable
 from typing import Any
 
@@ -27,9 +28,9 @@ class System(eqx.Module):
     step: eqx.AbstractClassVar[float]
     burn_in: eqx.AbstractClassVar[float]
 
+    @abstractmethod
     def _equation(self) -> tuple[Callable, Callable | np.ndarray]:
         """Drift of one state, and the noise factor: a constant matrix or a function of one state."""
-        raise NotImplementedError
 
     def _initial(self, members: int, rng: np.random.Generator) -> Samples:
         """Starting points, before burn-in."""
