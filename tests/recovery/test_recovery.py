@@ -75,17 +75,12 @@ def test_a_five_dimensional_rotating_process_is_recovered_within_its_errors():
     model = el.fit(series, score=el.Gaussian(), seed=42)
     deviation = np.abs(model.mobility.matrix - system.mobility) / model.mobility.standard_error
     assert deviation.max() <= 4
-    # drift -A x with A = Phi C^-1 and noise 2 Phi_S must keep the covariance of the model's own Gaussian density
-    covariance = np.linalg.inv(-np.linalg.solve(np.eye(5), _score_matrix(model)))
-    rates = model.mobility.matrix @ np.linalg.inv(covariance)
-    kept = solve_continuous_lyapunov(rates, 2 * model.mobility.noise_factor @ model.mobility.noise_factor.T)
-    np.testing.assert_allclose(kept, covariance, rtol=1e-6, atol=1e-6 * np.abs(covariance).max())
-
-
-def _score_matrix(model) -> np.ndarray:
-    """The matrix of the linear score, physical units, in float64 (the stored network is float32)."""
-    precision = np.asarray(model.score.function.precision, float)
-    return -precision / model.units.std[:, None] / model.units.std
+    # the model's drift -A (x - mu) and its noise must keep the covariance of the data: A C + C A^T = 2 Sigma Sigma^T
+    mean, factor = model.units.mean, model.mobility.noise_factor
+    rates = -(model.drift(mean + np.eye(5)) - model.drift(mean)).T
+    covariance = np.cov(series.stacked().T, bias=True)
+    kept = solve_continuous_lyapunov(rates, 2 * factor @ factor.T)
+    np.testing.assert_allclose(kept, covariance, atol=1e-6 * np.abs(covariance).max())
 
 
 def test_the_diffusion_of_lorenz_63_is_the_limit_of_short_horizons():
