@@ -32,7 +32,8 @@ def test_an_unknown_system_is_one_line_of_error_and_leaves_nothing(monkeypatch, 
     monkeypatch.chdir(tmp_path)
     code, _, err = run_main(monkeypatch, capsys, "demo", "well")
     assert code == 2
-    assert err.strip() == "Error: Argument `system` must be one of 'wells', 'scalar', 'lorenz63', but got 'well'."
+    systems = "'wells', 'scalar', 'lorenz63', 'kuramoto-sivashinsky'"
+    assert err.strip() == f"Error: Argument `system` must be one of {systems}, but got 'well'."
     assert list(tmp_path.iterdir()) == []
 
 

@@ -24,10 +24,11 @@ from .estimate.mobility import (
     Mobility,
     QuadraticVariation,
 )
-from .estimate.score import KGMM, MLP, DenoisingScore, Gaussian
+from .estimate.score import KGMM, MLP, DenoisingScore, Gaussian, UNet1D
+from .estimate.symmetry import Translations, TranslationsAndReflections
 from .fit import fit
 from .model import LangevinModel, load
-from .simulate import EulerMaruyama, ExponentialEuler, StochasticHeun
+from .simulate import EulerMaruyama, ExponentialEuler, LeimkuhlerMatthews, StochasticHeun
 from .validate import Validation, validate
 
 __all__ = [
@@ -46,6 +47,7 @@ __all__ = [
     "Gaussian",
     "IntegratedResponse",
     "LangevinModel",
+    "LeimkuhlerMatthews",
     "LogCorrelation",
     "Mobility",
     "ModelFileError",
@@ -53,6 +55,9 @@ __all__ = [
     "Standardizer",
     "StochasticHeun",
     "TimeSeries",
+    "Translations",
+    "TranslationsAndReflections",
+    "UNet1D",
     "Validation",
     "fit",
     "load",

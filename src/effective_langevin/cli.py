@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.table import Table
 
 from ._core import checks, progress
-from ._core.errors import EffectiveLangevinError
+from ._core.errors import ArgumentError, EffectiveLangevinError
 
 app = typer.Typer(
     add_completion=True, no_args_is_help=True, pretty_exceptions_enable=False,
@@ -24,26 +24,42 @@ Out = Annotated[Path | None, typer.Option(help="Run folder to create. Default: l
 
 @app.command()
 def demo(
-    system: Annotated[str, typer.Argument(help="wells, scalar or lorenz63")] = "wells",
+    system: Annotated[str, typer.Argument(help="wells, scalar, lorenz63 or kuramoto-sivashinsky")] = "wells",
     out: Out = None,
     seed: Seed = 0,
     quick: Annotated[bool, typer.Option("--quick", help="A tenth of the samples, fixed noise level.")] = False,
+    paper_scale: Annotated[bool, typer.Option("--paper-scale", help="The size of the paper; for a GPU.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Run --paper-scale on a CPU all the same.")] = False,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an existing run folder.")] = False,
 ) -> None:
     """Simulate a reference system, learn a Langevin model from the series alone, and report how good it is."""
-    from .demo import DEMOS, run_demo
+    from ._core.compilation import keep_compiled_programs
+    from .demo import chosen, estimated_hours, run_demo
     from .runs import RunFolder, unused_folder
 
-    checks.one_of("system", system, DEMOS)
-    settings = {"demo": system, "quick": quick, "demo_seed": seed, "dt": DEMOS[system].dt}
+    keep_compiled_programs()
+    size = {"quick": quick, "paper_scale": paper_scale}
+    checks.at_most_one_of(size)
+    demo = chosen(system, **size)
+    if paper_scale and not yes and (hours := estimated_hours(demo)):
+        raise ArgumentError(
+            f"At paper scale this will take about {hours:.1f} hours on this CPU (minutes on a GPU). "
+            "Pass --yes to run it all the same, or leave out --paper-scale."
+        )
+    settings = {"demo": system, **size, "demo_seed": seed, "dt": demo.dt}
     folder = RunFolder(out or unused_folder(f"langevin-{system}"), overwrite)
     try:
         with folder, progress.shown():
-            run = run_demo(system, seed=seed, quick=quick, keep=lambda model: folder.keep_model(model, settings))
-            metrics = folder.keep_validation(run.validation)
+            run = run_demo(
+                system,
+                seed=seed,
+                **size,
+                checkpoint=folder.checkpoints,
+                keep=lambda model: folder.keep_model(model, settings),
+            )
+            metrics = folder.keep_validation(run.validation, run.seconds)
     except KeyboardInterrupt:
-        kept = f"The fitted model is in {folder.partial}." if folder.model_path.exists() else "Nothing was written."
-        console.print(f"Interrupted. {kept}", soft_wrap=True)
+        console.print(f"Interrupted. {folder.left_behind()}", soft_wrap=True)
         raise typer.Exit(130) from None
     console.print(run.validation.summary().split("\n\n")[0])
     console.print(_metrics_table(metrics))

@@ -1,44 +1,121 @@
 """Demonstrations: a reference system, a series of it, and a model learned from the series alone."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import equinox as eqx
+import jax
 
 from ._core import checks
 from ._core.types import Matrix
 from .data import TimeSeries
-from .estimate.score import KGMM
+from .estimate.score import KGMM, DenoisingScore, UNet1D
+from .estimate.score.base import ScoreStrategy
+from .estimate.symmetry import Symmetry, TranslationsAndReflections
 from .fit import fit
 from .model import LangevinModel
-from .systems import by_name
+from .systems import AsymmetricWells, KuramotoSivashinsky, ScalarMultiplicative, StochasticLorenz63
 from .validate import Validation, validate
 
 
 @dataclass(frozen=True)
 class Demo:
-    """How a reference system is sampled for its demonstration."""
+    """How a reference system is sampled, learned and validated for its demonstration."""
 
-    system: str
+    system: Any
     dt: float
     members: int = 100
     samples: int = 1_000_000
-    quick_samples: int = 100_000
+    spin_up: Mapping[str, float] = field(default_factory=dict)
+    score: ScoreStrategy | None = None
+    symmetry: Symmetry | None = None
+    validation: Mapping[str, Any] = field(default_factory=dict)
 
+    def series(self, seed: int) -> TimeSeries:
+        """The series that the model is learned from."""
+        duration = self.samples / self.members * self.dt
+        return self.system.simulate(duration, self.dt, members=self.members, seed=seed, **self.spin_up)
+
+
+_TIMED = 1024
+_STEPS_PER_TIME = 200
+_FLOW = TranslationsAndReflections(parity=-1)
 
 DEMOS = {
-    "wells": Demo("wells", dt=0.05),
-    "scalar": Demo("scalar", dt=0.05),
-    "lorenz63": Demo("lorenz63", dt=0.01),
+    "wells": Demo(AsymmetricWells(), dt=0.05),
+    "scalar": Demo(ScalarMultiplicative(), dt=0.05),
+    "lorenz63": Demo(StochasticLorenz63(), dt=0.01),
+    "kuramoto-sivashinsky": Demo(
+        KuramotoSivashinsky(grid=64, stride=2),
+        dt=1.0,
+        members=200,
+        samples=200_000,
+        spin_up={"step": 0.2, "burn_in": 1000.0},
+        score=DenoisingScore(
+            UNet1D(), noise_level=0.2, batch=256, epochs=20, epoch_samples=51_200, learning_rate=3e-3, average=0.998
+        ),
+        symmetry=_FLOW,
+        validation={"members": 128, "duration": 400.0},
+    ),
 }
+
+QUICK = {
+    "wells": replace(DEMOS["wells"], samples=100_000, score=KGMM(noise_level=0.05)),
+    "scalar": replace(DEMOS["scalar"], samples=100_000, score=KGMM(noise_level=0.05)),
+    "lorenz63": replace(DEMOS["lorenz63"], samples=100_000, score=KGMM(noise_level=0.05)),
+    "kuramoto-sivashinsky": replace(
+        DEMOS["kuramoto-sivashinsky"],
+        samples=20_000,
+        members=40,
+        score=DenoisingScore(
+            UNet1D(base=8), noise_level=0.3, batch=128, epochs=5, epoch_samples=12_800, learning_rate=3e-3
+        ),
+        validation={"members": 32, "duration": 100.0},
+    ),
+}
+
+PAPER_SCALE = {
+    "kuramoto-sivashinsky": Demo(
+        KuramotoSivashinsky(),
+        dt=1.0,
+        members=1000,
+        spin_up={"step": 0.2, "burn_in": 2000.0},
+        score=DenoisingScore(
+            UNet1D(normalization="batch"),
+            noise_level=0.1,
+            batch=2112,
+            epochs=100,
+            epoch_samples=400_000,
+            learning_rate=3e-3,
+            average=0.999,
+            patience=25,
+        ),
+        symmetry=_FLOW,
+        validation={"members": 1024, "duration": 1000.0},
+    ),
+}
+
+
+def chosen(name: str, *, quick: bool = False, paper_scale: bool = False) -> Demo:
+    """The demonstration of that name, in the size asked for."""
+    checks.one_of("system", name, DEMOS)
+    if paper_scale:
+        checks.one_of("system with --paper-scale", name, PAPER_SCALE)
+        return PAPER_SCALE[name]
+    return (QUICK if quick else DEMOS)[name]
 
 
 @dataclass(frozen=True)
 class DemoRun:
-    """What a demonstration produced."""
+    """What a demonstration produced, and the seconds that each stage took."""
 
     series: TimeSeries
     model: LangevinModel
     validation: Validation
     exact_mobility: Matrix | None
+    seconds: dict[str, float]
 
 
 def run_demo(
@@ -46,17 +123,49 @@ def run_demo(
     *,
     seed: int = 0,
     quick: bool = False,
+    paper_scale: bool = False,
+    checkpoint: Any = None,
     keep: Callable[[LangevinModel], None] = lambda model: None,
 ) -> DemoRun:
     """Simulate the system, learn a model from the series alone, validate it; `keep` gets the model once it exists.
 
-    The three stages use different seeds. `quick` takes a tenth of the samples and a fixed noise level.
+    The three stages use different seeds. `quick` takes a tenth of the samples and a fixed noise level; `paper_scale`
+    the size of the paper. With a folder `checkpoint` an interrupted training is resumed.
     """
-    demo = DEMOS[checks.one_of("system", name, DEMOS)]
-    system = by_name(demo.system)
-    samples = demo.quick_samples if quick else demo.samples
-    series = system.simulate(samples / demo.members * demo.dt, demo.dt, members=demo.members, seed=seed)
-    model = fit(series, score=KGMM(noise_level=0.05) if quick else None, seed=seed + 1)
+    demo, clock = chosen(name, quick=quick, paper_scale=paper_scale), _Clock()
+    series = demo.series(seed)
+    clock("data")
+    model = fit(series, score=demo.score, symmetry=demo.symmetry, seed=seed + 1, checkpoint=checkpoint)
+    clock("fit")
     keep(model)
-    exact = system.mobility
-    return DemoRun(series, model, validate(model, series, seed=seed + 2, exact_mobility=exact), exact)
+    exact = demo.system.mobility
+    validation = validate(model, series, seed=seed + 2, exact_mobility=exact, **demo.validation)
+    clock("validation")
+    return DemoRun(series, model, validation, exact, clock.seconds)
+
+
+def estimated_hours(demo: Demo) -> float:
+    """Hours that training and validation will take on this CPU, from one timed pass of the network; 0 on a GPU."""
+    if jax.default_backend() != "cpu" or not isinstance(demo.score, DenoisingScore):
+        return 0.0
+    network = demo.score.network.build(demo.system.dimension, key=jax.random.key(0))
+    states = jax.random.normal(jax.random.key(1), (_TIMED, demo.system.dimension))
+    run = eqx.filter_jit(lambda network, x: network.in_batch(x))
+    run(network, states).block_until_ready()
+    started = time.monotonic()
+    run(network, states).block_until_ready()
+    per_state = (time.monotonic() - started) / _TIMED
+    trained = 3 * demo.score.epochs * demo.score.epoch_samples
+    simulated = demo.validation["members"] * demo.validation["duration"] * _STEPS_PER_TIME
+    return per_state * (trained + simulated + 6 * demo.samples) / 3600
+
+
+class _Clock:
+    """Seconds since it was last asked, by name."""
+
+    def __init__(self):
+        self.last, self.seconds = time.monotonic(), {}
+
+    def __call__(self, name: str) -> None:
+        now = time.monotonic()
+        self.seconds[f"{name}_seconds"], self.last = now - self.last, now

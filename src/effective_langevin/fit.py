@@ -1,20 +1,22 @@
 """The paper's algorithm in one screen: a series in, a Langevin model out."""
 
+import os
 import platform
 from contextlib import nullcontext
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from importlib.metadata import version
 from typing import Any
 
 import jax
 import numpy as np
 
-from ._core import checks, keys, progress
+from ._core import checkpoints, checks, keys, progress
 from .data import Standardizer, TimeSeries
 from .estimate.mobility import IntegratedResponse, estimate_mobility
 from .estimate.mobility.base import MobilityStrategy
 from .estimate.score import KGMM, DenoisingScore, estimate_score
 from .estimate.score.base import ScoreStrategy
+from .estimate.symmetry import NoSymmetry, Symmetry, checked_symmetry, common_units
 from .model import LangevinModel
 
 _KGMM_DIMENSIONS = 6
@@ -27,13 +29,17 @@ def fit(
     *,
     score: ScoreStrategy | None = None,
     mobility: MobilityStrategy | None = None,
+    symmetry: Symmetry | None = None,
     seed: int = 0,
     show_progress: bool = False,
+    checkpoint: str | os.PathLike | None = None,
 ) -> LangevinModel:
     """Learn the effective Langevin equation dx = Phi s(x) dt + sqrt(2) Sigma dW of a stationary series.
 
     `score` defaults to `KGMM` up to 6 variables and `DenoisingScore` above; `mobility` to `IntegratedResponse`. What is
-    not given is chosen from the data; the evidence is in `model.diagnostics`. `show_progress` draws a bar per stage.
+    not given is chosen from the data; the evidence is in `model.diagnostics`. A `symmetry` of the process, such as
+    `Translations()`, is imposed on score and mobility, and tested on the data. `show_progress` draws a bar per stage.
+    With a folder `checkpoint`, an interrupted fit continues where it was when called again with the same arguments.
     """
     checks.instance_of("series", series, (TimeSeries,), "Wrap your array first: el.TimeSeries(values, dt=...).")
     checks.enough_samples(series.n_samples, _LEAST_SAMPLES, "a fit")
@@ -43,11 +49,20 @@ def fit(
     checks.offers("score", score, "learn", "KGMM() or DenoisingScore()")
     checks.offers("mobility", mobility, "infer", "IntegratedResponse()")
 
-    units = Standardizer.from_series(series)
+    symmetry = symmetry or NoSymmetry()
+    checks.offers("symmetry", symmetry, "blocks", "Translations()")
+    symmetry.check(series.dimension)
+
+    units = common_units(Standardizer.from_series(series), symmetry)
     standard = series.map(units.to_standard)
-    with progress.shown() if show_progress else nullcontext():
-        score_fit = estimate_score(standard, score, key=keys.named(key, "score"))
-        phi = estimate_mobility(standard, score_fit, mobility, key=keys.named(key, "mobility"))
+    with (
+        progress.shown() if show_progress else nullcontext(),
+        checkpoints.kept_in(checkpoint) if checkpoint else nullcontext(),
+    ):
+        respected = checked_symmetry(standard, symmetry)
+        score_fit = estimate_score(standard, score, symmetry, key=keys.named(key, "score"))
+        phi = estimate_mobility(standard, score_fit, mobility, symmetry, key=keys.named(key, "mobility"))
+    phi = replace(phi, diagnostics={**phi.diagnostics, **respected})
 
     states = np.random.default_rng(seed).choice(series.stacked(), min(_KEPT_STATES, series.n_samples), replace=False)
     return LangevinModel(
@@ -59,7 +74,7 @@ def fit(
         series.units,
         series.time_unit,
         states,
-        _provenance(series, score, mobility, seed),
+        _provenance(series, score, mobility, symmetry, seed),
     )
 
 
@@ -68,11 +83,14 @@ def describe(strategy: Any) -> dict[str, Any]:
     return {"kind": type(strategy).__name__, **asdict(strategy)}
 
 
-def _provenance(series: TimeSeries, score: ScoreStrategy, mobility: MobilityStrategy, seed: int) -> dict[str, Any]:
+def _provenance(
+    series: TimeSeries, score: ScoreStrategy, mobility: MobilityStrategy, symmetry: Symmetry, seed: int
+) -> dict[str, Any]:
     return {
         "seed": seed,
         "score": describe(score),
         "mobility": describe(mobility),
+        "symmetry": describe(symmetry),
         "samples": series.n_samples,
         "segments": len(series.segments),
         "dropped": series.dropped,

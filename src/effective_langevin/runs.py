@@ -19,7 +19,8 @@ from .validate import Validation
 class RunFolder:
     """A folder that is filled under the name `NAME.partial` and renamed when the run is complete.
 
-    If the run is interrupted once the model exists, the partial folder stays with it; otherwise nothing is left.
+    If the run is interrupted once the model exists, or a checkpoint of its training, the partial folder stays with it,
+    and the same run begun again continues there; otherwise nothing is left.
     """
 
     def __init__(self, path: Path, overwrite: bool = False):
@@ -31,30 +32,50 @@ class RunFolder:
         self.started = time.monotonic()
 
     def __enter__(self) -> "RunFolder":
-        shutil.rmtree(self.partial, ignore_errors=True)
-        (self.partial / "figures").mkdir(parents=True)
+        if not self.resumable:
+            shutil.rmtree(self.partial, ignore_errors=True)
+        (self.partial / "figures").mkdir(parents=True, exist_ok=True)
         return self
 
     def __exit__(self, kind, error, trace) -> None:
         if kind is None:
             if self.path.exists():
                 shutil.rmtree(self.path)
+            shutil.rmtree(self.checkpoints, ignore_errors=True)
             self.partial.rename(self.path)
-        elif not self.model_path.exists():
+        elif not (self.model_path.exists() or self.resumable):
             shutil.rmtree(self.partial, ignore_errors=True)
+
+    @property
+    def checkpoints(self) -> Path:
+        """Where the state of an unfinished training is kept."""
+        return self.partial / "checkpoints"
+
+    @property
+    def resumable(self) -> bool:
+        """Whether an unfinished training is there to be continued."""
+        return self.checkpoints.is_dir() and any(self.checkpoints.glob("*.npz"))
 
     @property
     def model_path(self) -> Path:
         """Where the model is kept while the run goes on."""
         return self.partial / "model.safetensors"
 
+    def left_behind(self) -> str:
+        """What an interrupted run leaves, in words."""
+        if self.model_path.exists():
+            return f"The fitted model is in {self.partial}."
+        if self.resumable:
+            return f"The training so far is in {self.partial}: run the same command again to continue."
+        return "Nothing was written."
+
     def keep_model(self, model: LangevinModel, settings: dict[str, Any]) -> None:
         """Store the model and its settings as soon as they exist."""
         model.save(self.model_path)
         (self.partial / "config.toml").write_text(to_toml({**settings, **model.provenance}))
 
-    def keep_validation(self, validation: Validation) -> dict[str, float]:
-        """Store figures, report and metrics; returns the metrics with time and memory."""
+    def keep_validation(self, validation: Validation, seconds: dict[str, float]) -> dict[str, float]:
+        """Store figures, report and metrics; returns the metrics with the time of each stage and memory."""
         from .validate.report import figures, write_report
 
         drawn = figures(validation)
@@ -63,6 +84,7 @@ class RunFolder:
         write_report(validation, self.partial / "report.html", drawn=drawn)
         metrics = {
             **validation.metrics,
+            **seconds,
             "wall_seconds": time.monotonic() - self.started,
             "peak_memory_mb": peak_memory_mb(),
         }

@@ -25,6 +25,7 @@ PUBLIC = [
     "Gaussian",
     "IntegratedResponse",
     "LangevinModel",
+    "LeimkuhlerMatthews",
     "LogCorrelation",
     "Mobility",
     "ModelFileError",
@@ -32,6 +33,9 @@ PUBLIC = [
     "Standardizer",
     "StochasticHeun",
     "TimeSeries",
+    "Translations",
+    "TranslationsAndReflections",
+    "UNet1D",
     "Validation",
     "fit",
     "load",
@@ -43,6 +47,9 @@ STRATEGIES = [
     el.KGMM,
     el.DenoisingScore,
     el.MLP,
+    el.UNet1D,
+    el.Translations,
+    el.TranslationsAndReflections,
     el.IntegratedResponse,
     el.FiniteVolume,
     el.QuadraticVariation,
@@ -51,6 +58,7 @@ STRATEGIES = [
     el.EulerMaruyama,
     el.StochasticHeun,
     el.ExponentialEuler,
+    el.LeimkuhlerMatthews,
 ]
 
 
@@ -168,12 +176,28 @@ BAD_VALUES = [
     (el.DenoisingScore, "network", "MLP"),
     (el.DenoisingScore, "noise_level", 0.0),
     (el.DenoisingScore, "batch", 0),
-    (el.DenoisingScore, "steps", 1.5),
+    (el.DenoisingScore, "epochs", 1.5),
+    (el.DenoisingScore, "epochs", 0),
+    (el.DenoisingScore, "epoch_samples", 0),
+    (el.DenoisingScore, "patience", 0),
+    (el.DenoisingScore, "average", 1.0),
+    (el.DenoisingScore, "final_rate", 0.0),
     (el.DenoisingScore, "learning_rate", -1e-3),
     (el.DenoisingScore, "learning_rate", None),
     (el.MLP, "hidden", (64, 0)),
     (el.MLP, "hidden", (64, "32")),
     (el.MLP, "hidden", 64),
+    (el.UNet1D, "multipliers", (1, 0)),
+    (el.UNet1D, "multipliers", 2),
+    (el.UNet1D, "base", 0),
+    (el.UNet1D, "kernel", 2.5),
+    (el.UNet1D, "channels", 0),
+    (el.UNet1D, "normalization", "layer"),
+    (el.Translations, "channels", 0),
+    (el.TranslationsAndReflections, "channels", 1.5),
+    (el.TranslationsAndReflections, "parity", 0),
+    (el.TranslationsAndReflections, "parity", (1, -1)),
+    (el.TranslationsAndReflections, "parity", "odd"),
     (el.IntegratedResponse, "lags", 2),
     (el.IntegratedResponse, "lags", 10.0),
     (el.FiniteVolume, "min_mass", 0),
@@ -203,7 +227,7 @@ def test_numbers_of_numpy_are_numbers():
     assert el.FiniteVolume(min_mass=np.float32(0.5)).min_mass == 0.5
 
 
-@pytest.mark.parametrize("argument", ["score", "mobility"])
+@pytest.mark.parametrize("argument", ["score", "mobility", "symmetry"])
 def test_fit_asks_for_strategies_as_objects(argument, linear_series):
     arguments = {"score": el.Gaussian(), "mobility": el.QuadraticVariation(), argument: "KGMM"}
     with pytest.raises(el.ArgumentError, match=f"Argument `{argument}`"):

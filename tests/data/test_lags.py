@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 import effective_langevin as el
 from effective_langevin.data import lagged_moments
 from effective_langevin.data import lags as lags_module
-from effective_langevin.data.lags import integral_time
+from effective_langevin.data.lags import autocovariances, integral_time
 
 # Integers as floats: every sum below is exact, so results are compared bit for bit, whatever the order of summation.
 LENGTHS = st.lists(st.integers(1, 12), min_size=1, max_size=5)
@@ -81,12 +81,15 @@ def test_pairs_never_cross_a_gap():
     np.testing.assert_array_equal(moments.sums[0, :, 0, 0], np.array([5, 4, 3, 2, 1] + 6 * [0]) * (1 + 1e6))
 
 
-@pytest.mark.parametrize("block", [1, 3, 7, 100])
+@pytest.mark.parametrize("numbers", [1, 1000, 3000])
 @pytest.mark.parametrize("groups", [1, 2, 5])
-def test_block_size_and_number_of_groups_change_nothing(monkeypatch, block, groups):
-    segments = integer_segments([13, 1, 40, 5], 2, 0)
+def test_block_size_and_number_of_groups_change_nothing(monkeypatch, numbers, groups):
+    """Blocks of 64, 83 and 250 origins, over records of which several are longer."""
+    segments = integer_segments([130, 1, 400, 50, 64], 2, 0)
     whole = lagged_moments(segments, segments, [0, 1, 6, 20])
-    monkeypatch.setattr(lags_module, "_BLOCK", block)
+    total, _ = naive(segments, segments, 20)
+    np.testing.assert_array_equal(whole.sums[0, 3], total)
+    monkeypatch.setattr(lags_module, "_NUMBERS_AT_ONCE", numbers)
     parts = lagged_moments(segments, segments, [0, 1, 6, 20], groups)
     np.testing.assert_array_equal(parts.sums.sum(axis=0), whole.sums[0])
     np.testing.assert_array_equal(parts.pairs.sum(axis=0), whole.pairs[0])
@@ -110,6 +113,23 @@ def test_weights_count_groups():
     moments = lagged_moments(segments, segments, [0, 2], 3)
     first_and_last = lagged_moments([segments[0][:10], segments[0][20:]], [segments[0][:10], segments[0][20:]], [0])
     np.testing.assert_allclose(moments.mean(np.array([1.0, 0.0, 1.0]))[0], first_and_last.mean()[0], rtol=1e-14)
+
+
+@given(lengths=LENGTHS, reach=st.integers(0, 15), seed=st.integers(0, 2**31))
+def test_autocovariances_are_the_diagonal_of_the_lagged_moments(lengths, reach, seed):
+    """The FFT rounds: sums of 60 products below 81 are right to 1e-9. A lag without a pair gives zero in both."""
+    segments = integer_segments(lengths, 3, seed)
+    direct = lagged_moments(segments, segments, np.arange(reach + 1)).mean()
+    found = autocovariances(segments, reach)
+    assert found.shape == (reach + 1, 3)
+    np.testing.assert_allclose(found, np.diagonal(direct, axis1=1, axis2=2), atol=1e-9)
+
+
+def test_autocovariances_never_cross_a_gap():
+    values = np.repeat([1.0, np.nan, 1000.0], [5, 1, 5])[:, None]
+    found = autocovariances(el.TimeSeries(values, dt=1.0).segments, 7)[:, 0]
+    np.testing.assert_allclose(found[:5], (1 + 1e6) / 2, rtol=1e-9)
+    np.testing.assert_allclose(found[5:], 0, atol=1e-6)
 
 
 def test_integral_time_of_an_exponential_is_its_decay_time():

@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 from scipy.linalg import expm, solve_continuous_lyapunov, solve_discrete_lyapunov
 
 import effective_langevin as el
+from benchmarks.invariance import cubic_weights
 from effective_langevin.simulate.steppers import Equation, exponential_matrices
 
 LINEAR = np.array([[-1.0, -1.2], [0.8, -1.5]])
@@ -68,6 +69,90 @@ def test_weak_order_of_the_steady_state(stepper, order):
     assert np.linalg.norm(limit - COVARIANCE) < 0.01 * np.linalg.norm(COVARIANCE)
 
 
+# Leimkuhler-Matthews: x' = x + h f(x) + sqrt(2) noise (dW_n + dW_n+1) / 2.
+
+
+def averaged_covariance(linear, step, stepper):
+    """The stationary covariance of x where the increment is averaged with the one before: a chain of (x, dW)."""
+
+    def drift(x):
+        return jnp.asarray(linear, jnp.float32) @ x
+
+    decay, noise = one_step_matrices(stepper, step, Equation(drift, jnp.asarray(NOISE, jnp.float32)))
+    zero = np.zeros((2, 2))
+    chain = np.block([[decay, 0.5 * noise], [zero, zero]])
+    kick = np.vstack([0.5 * noise, np.eye(2)])
+    return solve_discrete_lyapunov(chain, step * kick @ kick.T)[:2, :2]
+
+
+def test_leimkuhler_matthews_samples_the_exact_covariance_of_a_reversible_linear_equation_at_a_large_step():
+    """f = -D P x: at h x (largest rate) = 0.8 the step of Euler-Maruyama is off by 1 / (1 - 0.4) in that direction.
+
+    With circulation it is not exact: the bias is of first order.
+    """
+    precision = np.array([[2.0, 0.5], [0.5, 1.0]])
+    reversible = -NOISE @ NOISE.T @ precision
+    step = 0.8 / np.abs(np.linalg.eigvals(reversible)).max()
+    exact = np.linalg.inv(precision)
+    found = averaged_covariance(reversible, step, el.LeimkuhlerMatthews())
+    np.testing.assert_allclose(found, exact, atol=1e-5)
+    decay = np.eye(2) + step * reversible
+    euler = solve_discrete_lyapunov(decay, 2 * step * NOISE @ NOISE.T)
+    assert euler[0, 0] > 1.3 * exact[0, 0]
+    circulating = [
+        np.linalg.norm(averaged_covariance(LINEAR, h, el.LeimkuhlerMatthews()) - COVARIANCE) for h in (0.1, 0.05)
+    ]
+    assert circulating[1] > 0.01
+    assert circulating[0] / circulating[1] == pytest.approx(2, rel=0.2)
+
+
+def well(x):
+    """-U' of the tilted double well U = (x^2 - 1)^2 + x / 2."""
+    return -4 * x * (x**2 - 1) - 0.5
+
+
+def law_of_the_well(stepper, step, averaged, points=241, nodes=12):
+    """Mean and second moment of the law that a stepper samples, from its Markov operator (no sampling).
+
+    With averaged noise, y = x - dW / sqrt(2) is a Markov chain: y' = F(y + dW / sqrt(2)) + dW / sqrt(2), F the step
+    without noise. The operator is tabulated with Gauss-Hermite nodes for dW and cubic interpolation on a grid.
+    """
+    grid = np.linspace(-2.4, 2.2, points)
+    roots, weights = np.polynomial.hermite_e.hermegauss(nodes)
+    weights, kicks = weights / weights.sum(), np.sqrt(step) * roots
+    advance = stepper.advance(Equation(well, jnp.ones((1, 1))), step)
+
+    def moved(x, dw):
+        state = jnp.asarray(x, jnp.float32)[:, None]
+        return np.asarray(advance(state, jnp.full_like(state, dw)), float)[:, 0]
+
+    operator, seen = np.zeros((points, points)), []
+    for kick, weight in zip(kicks, weights):
+        half = kick / np.sqrt(2) if averaged else 0.0
+        after = moved(grid + half, 0.0 if averaged else kick) + half
+        seen.append(grid + half)
+        i, w = cubic_weights(grid, np.clip(after, grid[0], grid[-1]))
+        np.add.at(operator, (np.arange(points)[:, None], i), weight * w)
+    values, vectors = np.linalg.eig(operator.T)
+    law = vectors[:, np.argmax(values.real)].real
+    law /= law.sum()
+    return np.array([law @ (np.array(seen) ** k).T @ weights for k in (1, 2)])
+
+
+@pytest.mark.parametrize(
+    ("stepper", "averaged", "order"), [(el.LeimkuhlerMatthews(), True, 2), (el.EulerMaruyama(), False, 1)]
+)
+def test_the_law_of_a_nonlinear_well_is_of_second_order_with_averaged_noise_and_of_first_without(
+    stepper, averaged, order
+):
+    x = np.linspace(-4, 4, 8001)
+    density = np.exp(-((x**2 - 1) ** 2) - 0.5 * x)
+    exact = np.array([density @ x, density @ x**2]) / density.sum()
+    coarse, fine = (np.linalg.norm(law_of_the_well(stepper, h, averaged) - exact) for h in (0.04, 0.02))
+    assert np.log2(coarse / fine) == pytest.approx(order, abs=0.3)
+    assert fine < (0.003 if averaged else 0.1)
+
+
 def test_euler_and_heun_maps_are_their_formulas():
     h = 0.1
     decay, noise = one_step_matrices(el.EulerMaruyama(), h)
@@ -101,7 +186,9 @@ def multiplicative(x):
     return jnp.diag(x)
 
 
-@pytest.mark.parametrize("stepper", [el.StochasticHeun(), el.ExponentialEuler()], ids=lambda s: type(s).__name__)
+@pytest.mark.parametrize(
+    "stepper", [el.StochasticHeun(), el.ExponentialEuler(), el.LeimkuhlerMatthews()], ids=lambda s: type(s).__name__
+)
 def test_steppers_for_additive_noise_refuse_noise_that_depends_on_the_state(stepper):
     message = f"{type(stepper).__name__} needs noise that does not depend on the state; use EulerMaruyama"
     with pytest.raises(ValueError, match=message):

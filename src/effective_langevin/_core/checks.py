@@ -3,7 +3,7 @@
 Every message reads "Argument `name` must be ..., but got ...", plus a hint how to repair it.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from numbers import Integral, Real
 from typing import Any
 
@@ -122,3 +122,10 @@ def enough_samples(count: int, least: int, purpose: str) -> None:
     """Refuse a series too short for `purpose`."""
     if count < least:
         raise DataError(f"The series has {count} usable samples; {purpose} needs at least {least}. Record for longer.")
+
+
+def at_most_one_of(flags: Mapping[str, bool]) -> None:
+    """Refuse options that exclude each other."""
+    given = [name.replace("_", "-") for name, on in flags.items() if on]
+    if len(given) > 1:
+        raise ArgumentError(f"The options {' and '.join(f'--{name}' for name in given)} exclude each other: give one.")

@@ -3,7 +3,8 @@
     < a(t + lag) b(t)^T >  for many lags, as sums over groups of consecutive origins t
 
 The segments are laid out in one array with zeros between them, as wide as the largest lag, and a column of ones beside
-the data. Products across a border then vanish by themselves, and the number of pairs comes out of the same product.
+the data. Products across a border then vanish by themselves, and the number of pairs comes out of the same product. All
+lags of a block of origins are one matrix product.
 Groups give error bars: leave one out, or draw them with replacement.
 """
 
@@ -12,10 +13,12 @@ from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Float
+from numpy.lib.stride_tricks import sliding_window_view
+from scipy.fft import next_fast_len
 
 from .._core.types import LagMatrices, Samples
 
-_BLOCK = 1 << 15
+_NUMBERS_AT_ONCE = 1 << 21
 
 
 @dataclass(frozen=True)
@@ -42,14 +45,29 @@ def lagged_moments(
     a, b = _laid_out(future, gap), _laid_out(past, gap)
     edges = _group_edges([len(s) for s in past], gap, groups)
     sums = np.zeros((groups, len(lags), a.shape[1], b.shape[1]))
+    block = int(np.clip(_NUMBERS_AT_ONCE // (len(lags) * a.shape[1]), 64, 1 << 14))
     for group in range(groups):
-        for start in range(edges[group], edges[group + 1], _BLOCK):
-            stop = min(start + _BLOCK, edges[group + 1])
-            origin = b[start:stop].astype(np.float64, copy=False).T
-            window = a[start : stop + gap].astype(np.float64, copy=False)
-            for k, lag in enumerate(lags):
-                sums[group, k] += (origin @ window[lag : lag + stop - start]).T
+        for start in range(edges[group], edges[group + 1], block):
+            stop = min(start + block, edges[group + 1])
+            origins = b[start:stop].astype(np.float64, copy=False)
+            windows = sliding_window_view(a[start : stop + gap], stop - start, axis=0)[lags].astype(np.float64)
+            sums[group] += (windows.reshape(-1, stop - start) @ origins).reshape(sums[group].shape)
     return LaggedMoments(lags, sums[:, :, :-1, :-1], sums[:, :, -1, -1])
+
+
+def autocovariances(segments: Sequence[Samples], reach: int) -> Float[np.ndarray, "lag var"]:
+    """< x_i(t + lag) x_i(t) > of each variable at lags 0 ... reach, by one FFT per variable."""
+    lengths = np.array([len(s) for s in segments])
+    pairs = np.maximum(lengths[:, None] - np.arange(reach + 1), 0).sum(axis=0)
+    size = next_fast_len(int(np.sum(lengths + reach)), True) or 0
+    starts = np.cumsum(lengths + reach) - (lengths + reach)
+    sums = np.empty((reach + 1, segments[0].shape[1]))
+    for i in range(sums.shape[1]):
+        line = np.zeros(size)
+        for start, segment in zip(starts, segments):
+            line[start : start + len(segment)] = segment[:, i]
+        sums[:, i] = np.fft.irfft(np.abs(np.fft.rfft(line)) ** 2, size)[: reach + 1]
+    return sums / np.maximum(pairs, 1)[:, None]
 
 
 def _laid_out(segments: Sequence[Samples], gap: int) -> np.ndarray:

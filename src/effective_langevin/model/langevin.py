@@ -15,12 +15,14 @@ from .._core.errors import ArgumentError, DivergenceError, EstimateWarning, Mode
 from .._core.types import Samples
 from ..data import Standardizer, TimeSeries
 from ..estimate.mobility import Mobility
-from ..estimate.score import MLP, Score, ScoreFit
-from ..simulate import EulerMaruyama, ExponentialEuler, StochasticHeun, integrate
+from ..estimate.score import Score, ScoreFit
+from ..estimate.score.networks import rebuilt
+from ..simulate import EulerMaruyama, ExponentialEuler, LeimkuhlerMatthews, StochasticHeun, integrate
 from ..simulate.steppers import Equation, Stepper
 from . import storage
 
-_RESOLUTION = {EulerMaruyama: 0.05, StochasticHeun: 0.2, ExponentialEuler: 0.1}
+_MANY = 256
+_RESOLUTION = {EulerMaruyama: 0.05, StochasticHeun: 0.2, ExponentialEuler: 0.1, LeimkuhlerMatthews: 0.5}
 
 
 class LangevinDrift(eqx.Module):
@@ -30,7 +32,7 @@ class LangevinDrift(eqx.Module):
     phi: jax.Array
 
     def __call__(self, x):
-        return self.phi @ self.score(x)
+        return jnp.matmul(self.phi, self.score(x), precision=jax.lax.Precision.HIGHEST)
 
 
 @dataclass(frozen=True)
@@ -94,16 +96,21 @@ class LangevinModel:
         initial: Samples | None = None,
         noise: np.ndarray | None = None,
         stepper: Stepper | None = None,
+        denoise: bool | None = None,
     ) -> TimeSeries:
         """Simulate an ensemble; returns (member, time, var), sampled every `dt` (default: that of the data).
 
         The integrator's `step` follows from the stiffness unless given. `initial` is (member, var), default: states of
-        the data. `noise` supplies Brownian increments, (member, step, var), each of variance `step`. A member that
-        diverges is left out with a warning; the others go on.
+        the data. `noise` supplies Brownian increments, (member, step, var), each of variance `step`. The stepper is
+        `LeimkuhlerMatthews` for a model without circulation, `StochasticHeun` otherwise or with given `noise`. The
+        equation has the steady state of the data blurred by the noise level; `denoise` returns the expected clean
+        state y + sigma^2 s(y) instead, by default where the blur exceeds the spread of the data in some direction.
+        A member that diverges is left out with a warning; the others go on.
         """
         duration = checks.positive_number("duration", duration)
         dt = checks.optional_positive_number("dt", dt) or self.dt
-        members, stepper = checks.integer_at_least("members", members, 1), stepper or StochasticHeun()
+        members = checks.integer_at_least("members", members, 1)
+        stepper = stepper or (self.default_stepper if noise is None else StochasticHeun())
         wanted = checks.optional_positive_number("step", step) or self.automatic_step(stepper)
         save_every, frames = max(1, int(np.ceil(dt / wanted - 1e-6))), max(1, round(duration / dt))
         step, key = dt / save_every, keys.key_from_seed(seed)
@@ -112,7 +119,7 @@ class LangevinModel:
             shape = (members, frames * save_every, self.dimension)
             noise = checks.shaped_array("noise", noise, shape, f"(member, step, var) = {shape} at step {step:g}")
         run = integrate(
-            stepper.advance(self._equation(), step),
+            stepper.advance(self._equation(members), step),
             start,
             frames=frames,
             save_every=save_every,
@@ -133,12 +140,22 @@ class LangevinModel:
                 EstimateWarning,
                 stacklevel=2,
             )
-        paths = self.units.to_physical(run.paths[run.alive].astype(float))
+        paths = run.paths[run.alive]
+        if (not self.score.resolved) if denoise is None else denoise:
+            states = paths.reshape(-1, self.dimension)
+            paths = (states + self.score.noise_level**2 * self.score.function.over(states)).reshape(paths.shape)
+        paths = self.units.to_physical(paths.astype(float))
         return TimeSeries(paths, dt, names=self.names, units=self.unit_labels, time_unit=self.time_unit)
 
     def automatic_step(self, stepper: Stepper | None = None) -> float:
         """A step that resolves the stiffest direction met by 99 % of the states, at the accuracy of the stepper."""
-        return _RESOLUTION.get(type(stepper or StochasticHeun()), 0.05) / self.stiffness()
+        return _RESOLUTION.get(type(stepper or self.default_stepper), 0.05) / self.stiffness()
+
+    @property
+    def default_stepper(self) -> Stepper:
+        """The stepper with the best steady state for its cost: it depends on whether there is circulation."""
+        circulates = np.any(np.abs(self.mobility.antisymmetric) > 1e-9 * np.abs(self.mobility.matrix).max())
+        return StochasticHeun() if circulates else LeimkuhlerMatthews()
 
     def stiffness(self) -> float:
         """99 % quantile over states of the spectral radius of the drift's Jacobian (one over time)."""
@@ -151,13 +168,14 @@ class LangevinModel:
         """Write the model to a safetensors file; an existing file is replaced only once the new one is complete."""
         storage.write(path, *_dismantle(self))
 
-    def _equation(self) -> Equation:
-        """The equation in standardised units, with its Gaussian linear part -Phi C^-1."""
+    def _equation(self, members: int = 1) -> Equation:
+        """The equation in standardised units, with its Gaussian linear part -Phi C^-1, ready for many members."""
         phi = self.units.mobility_to_standard(self.mobility.matrix)
         factor = np.linalg.cholesky(0.5 * (phi + phi.T))
         linear = -phi @ np.linalg.inv(self.score.covariance)
+        score = self.score.function.flat() if members >= _MANY else self.score.function
         return Equation(
-            LangevinDrift(self.score.function, jnp.asarray(phi, jnp.float32)),
+            LangevinDrift(score, jnp.asarray(phi, jnp.float32)),
             jnp.asarray(factor, jnp.float32),
             linear=jnp.asarray(linear, jnp.float32),
             centre=jnp.zeros(self.dimension),
@@ -216,7 +234,7 @@ def _dismantle(model: LangevinModel) -> tuple[dict[str, np.ndarray], dict[str, A
     }
     network = score.function.network
     header = {
-        "network": None if network is None else {"kind": "MLP", "hidden": list(network.hidden)},
+        "network": None if network is None else network.architecture,
         "score": {
             "noise_level": score.noise_level,
             "stein_standard_error": score.stein_standard_error,
@@ -236,7 +254,7 @@ def _assemble(arrays: dict[str, np.ndarray], header: dict[str, Any]) -> Langevin
     dimension = len(header["names"])
     blank = Score.linear(np.eye(dimension))
     if header["network"] is not None:
-        network = MLP(tuple(header["network"]["hidden"])).build(dimension, key=jax.random.key(0))
+        network = rebuilt(header["network"], dimension)
         blank = Score.learned(network, np.eye(dimension), np.zeros(dimension), np.zeros(dimension))
     leaves, structure = jax.tree_util.tree_flatten_with_path(blank)
     stored = [

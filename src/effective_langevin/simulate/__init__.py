@@ -1,6 +1,6 @@
 """Stage 4: one-step maps of a stochastic differential equation and ensembles of them in one compiled loop."""
 
 from .ensemble import Ensemble, integrate
-from .steppers import EulerMaruyama, ExponentialEuler, StochasticHeun
+from .steppers import EulerMaruyama, ExponentialEuler, LeimkuhlerMatthews, StochasticHeun
 
-__all__ = ["Ensemble", "EulerMaruyama", "ExponentialEuler", "StochasticHeun", "integrate"]
+__all__ = ["Ensemble", "EulerMaruyama", "ExponentialEuler", "LeimkuhlerMatthews", "StochasticHeun", "integrate"]

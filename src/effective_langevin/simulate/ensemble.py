@@ -53,14 +53,16 @@ def integrate(
     with progress.task(label, frames) as tick:
         if noise is not None:
             increments = jnp.asarray(noise, jnp.float32).reshape(len(state), frames, save_every, size)
-            saved.append(np.asarray(_run_given(advance, state, increments.transpose(1, 2, 0, 3), bound)[1]))
+            increments = increments.transpose(1, 2, 0, 3)
+            saved.append(np.asarray(_run_given(advance, state, increments[0, 0], increments, bound)[1]))
             tick(frames)
         else:
             calls = -(-frames // _FRAMES_PER_CALL)
             count = -(-frames // calls)
+            carry = state, jnp.sqrt(jnp.float32(step)) * jax.random.normal(key, (len(state), size))
             for call in range(calls):
-                key_now = jax.random.fold_in(key, call)
-                state, part = _run_drawn(advance, state, key_now, jnp.float32(step), bound, count, save_every, size)
+                now = jax.random.fold_in(key, call)
+                carry, part = _run_drawn(advance, *carry, now, jnp.float32(step), bound, count, save_every, size)
                 saved.append(np.asarray(part[: frames - call * count]))
                 tick(len(saved[-1]))
     paths = np.concatenate(saved).transpose(1, 0, 2)
@@ -68,36 +70,44 @@ def integrate(
 
 
 @eqx.filter_jit
-def _run_drawn(advance, state, key, step, bound, frames: int, save_every: int, size: int):
-    """Frames with noise drawn on the way, in batches that bound the memory."""
+def _run_drawn(advance, state, last, key, step, bound, frames: int, save_every: int, size: int):
+    """Frames with noise drawn on the way, in batches that bound the memory; `last` is the newest increment drawn."""
     members = state.shape[0]
     batch = max(1, min(save_every, _NORMALS_AT_ONCE // (members * size)))
     whole, rest = divmod(save_every, batch)
 
-    def steps(state, key, count):
-        increments = jnp.sqrt(step) * jax.random.normal(key, (count, members, size))
-        return jax.lax.scan(lambda x, dw: (advance(x, dw), None), state, increments)[0]
+    def steps(carry, key, count):
+        drawn = jnp.sqrt(step) * jax.random.normal(key, (count, members, size))
+        return _driven(advance, carry, drawn)
 
-    def frame(state, key):
+    def frame(carry, key):
         keys = jax.random.split(key, whole + 1)
-        state = jax.lax.scan(lambda x, k: (steps(x, k, batch), None), state, keys[:whole])[0]
-        state = steps(state, keys[whole], rest) if rest else state
+        carry = jax.lax.scan(lambda c, k: (steps(c, k, batch), None), carry, keys[:whole])[0]
+        state, last = steps(carry, keys[whole], rest) if rest else carry
         state = _mark_diverged(state, bound)
-        return state, state
+        return (state, last), state
 
-    return jax.lax.scan(frame, state, jax.random.split(key, frames))
+    return jax.lax.scan(frame, (state, last), jax.random.split(key, frames))
 
 
 @eqx.filter_jit
-def _run_given(advance, state, increments, bound):
+def _run_given(advance, state, last, increments, bound):
     """Frames driven by supplied increments, (frame, step, member, brownian)."""
 
-    def frame(state, increments):
-        state = jax.lax.scan(lambda x, dw: (advance(x, dw), None), state, increments)[0]
+    def frame(carry, increments):
+        state, last = _driven(advance, carry, increments)
         state = _mark_diverged(state, bound)
-        return state, state
+        return (state, last), state
 
-    return jax.lax.scan(frame, state, increments)
+    return jax.lax.scan(frame, (state, last), increments)
+
+
+def _driven(advance, carry, drawn):
+    """Steps driven by the increments drawn, or by the mean of each with the one before, as the stepper asks."""
+    (state, last), used = carry, drawn
+    if getattr(advance, "averages_noise", False):
+        used = 0.5 * (drawn + jnp.concatenate([last[None], drawn[:-1]]))
+    return jax.lax.scan(lambda x, dw: (advance(x, dw), None), state, used)[0], drawn[-1]
 
 
 def _mark_diverged(state, bound):

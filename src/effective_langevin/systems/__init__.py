@@ -29,6 +29,7 @@ _BY_NAME = {
     "lorenz63": StochasticLorenz63,
     "affine-noise": AffineNoise,
     "cir": CoxIngersollRoss,
+    "kuramoto-sivashinsky": KuramotoSivashinsky,
 }
 
 

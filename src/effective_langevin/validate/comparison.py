@@ -1,7 +1,9 @@
 """Validation: simulate the model, compare with the data, attach errors and the data-against-data floor."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -69,18 +71,20 @@ def validate(
     members: int | None = None,
     duration: float | None = None,
     exact_mobility: Matrix | None = None,
+    simulation: Mapping[str, Any] | None = None,
 ) -> Validation:
     """Simulate `model` and compare its statistics with those of `series`.
 
     Without `members` and `duration` an ensemble of about as many samples as the data is run, at the data's interval.
-    `exact_mobility`, where the truth is known, adds `mobility_error`.
+    `exact_mobility`, where the truth is known, adds `mobility_error`. `simulation` holds further options of
+    `LangevinModel.simulate`, such as the stepper.
     """
     checks.instance_of("series", series, (TimeSeries,))
     times = integral_times(series.map(model.units.to_standard))
     lags = comparison_lags(times, series)
     members = members or _MEMBERS
     frames = max(2 * int(lags[-1]), min(series.n_samples, _MODEL_SAMPLES) // members, 100)
-    paths = model.simulate(duration or frames * series.dt, members, seed, dt=series.dt)
+    paths = model.simulate(duration or frames * series.dt, members, seed, dt=series.dt, **(simulation or {}))
     edges = histogram_edges(series.stacked())
     data_statistics, model_statistics = (series_statistics(s, edges, lags) for s in (series, paths))
     metrics = _stein_and_mobility(model, exact_mobility)

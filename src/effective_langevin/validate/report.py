@@ -21,21 +21,21 @@ from .._core.resampling import jackknife
 from .._core.types import Matrix
 from . import plots
 from .comparison import METRICS, Validation
+from .regime import horizon_words, unresolved
+from .ring_comparison import RingComparison
+from .ring_report import field_rows, mode_rows, ring_figures
 from .statistics import BINS, GROUPS, SeriesStatistics, pair_histogram
 from .verdict import (
     acf_rmse_by_variable,
-    count,
-    digits,
     integral_times,
     judge,
     kl_by_variable,
     metric_level,
     overall_level,
     part_error,
-    plus_minus,
-    short,
     verdict,
 )
+from .wording import count, digits, plus_minus, short, typeset
 
 RESOLUTION = 192
 CSS_PIXELS = 96
@@ -45,8 +45,11 @@ MOST_ROWS = 6
 MOST_PAIRS = 6
 MOST_ENTRIES = 9
 CROSS_DIMENSIONS = 4
-OPEN_TABLES = 6
+OPEN_TABLES, MOST_TABLES = 6, 12
+MOST_TABLE_ROWS = 20
 LONGEST_OPENING = 30
+# On a ring, where points are alike, these are drawn pooled or by mode instead.
+_BY_VARIABLE = ("pdfs", "pairs", "acfs", "cross_correlations", "trajectories", "phi_by_horizon")
 # Bins are joined for the eye until they hold enough samples; joint densities need more of them.
 _BIN_GROUPS = (2, 4, 5, 8, 10)
 _BIN_SAMPLES = 100
@@ -78,16 +81,19 @@ def write_report(validation: Validation, path: str | os.PathLike, *, drawn: dict
 
 def render(validation: Validation, drawn: dict[str, Figure]) -> str:
     """The report as HTML text."""
-    model, data = validation.model, validation.data
+    model, data, ring = validation.model, validation.data, RingComparison.of(validation)
     return _template().render(
-        names=model.names,
+        who=_who(validation),
         dimension=model.dimension,
+        ring=ring,
+        modes=mode_rows(ring) if ring else [],
         level=("good", "care", "poor")[overall_level(judge(validation))],
         verdict=[_sentence(text, model.names) for text in verdict(validation)],
-        matrices=_matrices(validation),
+        matrices=_matrices(validation) if model.dimension <= MOST_TABLES else [],
         stein=_table(model.score.stein, None, model.names, "{:.3f}".format),
         metrics=_metric_rows(validation),
-        variables=_variable_rows(validation),
+        variables=field_rows(ring) if ring else _variable_rows(validation),
+        most_rows=MOST_TABLE_ROWS,
         figures={name: _embedded(figure) for name, figure in drawn.items()},
         facts=_facts(validation),
         provenance=_flat(model.provenance),
@@ -96,6 +102,8 @@ def render(validation: Validation, drawn: dict[str, Figure]) -> str:
         score=model.score,
         mobility=model.mobility,
         horizon_rule=model.mobility.diagnostics.get("horizon_rule", "mean"),
+        horizons=horizon_words(validation) if "chosen_horizon" in model.mobility.diagnostics else "",
+        unresolved=unresolved(validation),
         wide=model.dimension > OPEN_TABLES,
         version=version("effective-langevin"),
     )
@@ -113,8 +121,11 @@ def figures(validation: Validation) -> dict[str, Figure]:
         "phi_by_horizon": _horizon_figure,
         "noise_level": _noise_level_figure,
         "training": _training_figure,
+        "stein": _stein_figure,
     }
-    drawn = {name: make(validation) for name, make in makers.items()}
+    ring = RingComparison.of(validation)
+    drawn = {name: make(validation) for name, make in makers.items() if not (ring and name in _BY_VARIABLE)}
+    drawn |= ring_figures(ring) if ring else {}
     return {name: np.ravel(np.asarray(axes))[0].figure for name, axes in drawn.items() if axes is not None}
 
 
@@ -182,8 +193,9 @@ def _horizon_figure(validation: Validation):
     return plots.plot_phi_by_horizon(
         np.asarray(found["horizon"]),
         np.asarray(found["phi_by_horizon"]),
-        np.asarray(found["sampling_error_by_horizon"]),
+        np.asarray(found["sampling_error_by_horizon"]) if "sampling_error_by_horizon" in found else None,
         model.mobility.matrix,
+        chosen=found["chosen_horizon"][0] if "chosen_horizon" in found else None,
         entries=_largest_entries(validation),
         names=model.names,
         time_unit=model.time_unit,
@@ -196,8 +208,16 @@ def _noise_level_figure(validation: Validation):
 
 
 def _training_figure(validation: Validation):
-    losses = validation.model.diagnostics["score"].get("loss_curve")
-    return None if not losses else plots.plot_training(losses)
+    found = validation.model.diagnostics["score"]
+    if not found.get("loss_curve"):
+        return None
+    return plots.plot_training(found["loss_curve"], found.get("held_out_loss_curve", ()), found.get("training_steps"))
+
+
+def _stein_figure(validation: Validation):
+    if validation.model.dimension <= OPEN_TABLES:
+        return None
+    return plots.plot_stein(validation.model.score.stein, names=validation.model.names)
 
 
 def _worst(errors: np.ndarray, most: int) -> list[int]:
@@ -253,7 +273,7 @@ def _matrices(validation: Validation) -> list[dict[str, Any]]:
 def _table(matrix: Matrix, error: Matrix | None, names: tuple[str, ...], write=None) -> dict[str, Any]:
     spread = np.zeros_like(matrix) if error is None else error
     cells = [
-        [_typeset(write(v) if write else plus_minus(v, e)) for v, e in zip(values, errors)]
+        [typeset(write(v) if write else plus_minus(v, e)) for v, e in zip(values, errors)]
         for values, errors in zip(matrix, spread)
     ]
     return {"names": names, "rows": list(zip(names, cells))}
@@ -265,8 +285,8 @@ def _metric_rows(validation: Validation) -> list[dict[str, str]]:
         {
             "name": name,
             "meaning": MEANING[name],
-            "value": _typeset(plus_minus(metrics[name], metrics[f"{name}_se"])),
-            "floor": _typeset(short(metrics[f"{name}_floor"])) if f"{name}_floor" in metrics else "",
+            "value": typeset(plus_minus(metrics[name], metrics[f"{name}_se"])),
+            "floor": typeset(short(metrics[f"{name}_floor"])) if f"{name}_floor" in metrics else "",
             "level": ("good", "care", "poor")[metric_level(name, validation)],
         }
         for name in METRICS
@@ -284,13 +304,14 @@ def _variable_rows(validation: Validation) -> list[dict[str, Any]]:
         "time": (*times, times[0]),
     }
     kl, acf = kl_by_variable(validation), acf_rmse_by_variable(validation)
+    labels = list(zip(data.names, data.units))
     return [
-        {"name": name, "unit": unit, "kl": _typeset(short(kl[v])), "acf": _typeset(short(acf[v]))}
+        {"name": name, "unit": unit, "kl": typeset(short(kl[v])), "acf": typeset(short(acf[v]))}
         | {
-            key: [_typeset(digits(side[v], 0.1 * size[v])[0]) for side in sides]
+            key: [typeset(digits(side[v], 0.1 * size[v])[0]) for side in sides]
             for key, (*sides, size) in columns.items()
         }
-        for v, (name, unit) in enumerate(zip(data.names, data.units))
+        for v, (name, unit) in ((v, labels[v]) for v in _worst(acf, MOST_TABLE_ROWS))
     ]
 
 
@@ -299,14 +320,14 @@ def _facts(validation: Validation) -> list[tuple[str, str]]:
     model, data, paths = validation.model, validation.data, validation.paths
     unit, pieces = f" {data.time_unit}" if data.time_unit else "", count(len(data.segments), "segment")
     return [
-        ("Variables", ", ".join(_label(n, u) for n, u in zip(data.names, data.units))),
+        ("Variables", _listed([_label(n, u) for n, u in zip(data.names, data.units)])),
         ("Data", f"{count(data.n_samples, 'sample')} in {pieces}, {count(data.dropped, 'row')} dropped"),
         ("Sampling interval", f"{data.dt:g}{unit}"),
         ("Time covered", f"{data.duration:,.6g}{unit}"),
         ("Simulation", f"{count(paths.n_samples, 'sample')} in {count(len(paths.segments), 'member')}"),
         (
-            "Integrator step",
-            f"{model.automatic_step():.3g}{unit}, from a stiffness of {model.stiffness():.3g} per unit",
+            "Integrator",
+            f"{type(model.default_stepper).__name__}, by default in steps of {model.automatic_step():.3g}{unit}",
         ),
         (
             "Score",
@@ -345,15 +366,26 @@ def _sentence(text: str, names: tuple[str, ...]) -> Markup:
         html = Markup("<strong>{}:</strong>").format(opening) + html[len(escape(opening)) + 1 :]
     if not any("Phi" in name for name in names):
         html = re.sub(r"Phi_([AS])", r"Φ<sub>\1</sub>", str(html)).replace("Phi", "Φ")
+    html = re.sub(r"\bh\^(\d+(?:\.\d+)?)", r"<i>h</i><sup>\1</sup>", str(html)).replace("T = ", "T\u00a0=\u00a0")
     return Markup(str(html).replace(" ± ", "\u00a0±\u00a0").replace(" %", "\u00a0%"))
+
+
+def _who(validation: Validation) -> str:
+    """The variables in a few words."""
+    model, ring = validation.model, RingComparison.of(validation)
+    if ring:
+        fields = "" if ring.channels == 1 else f"{ring.channels} fields on "
+        return f"{', '.join(ring.fields[:MOST_ROWS])}: {fields}{ring.points} points on a ring"
+    return ", ".join(model.names) if model.dimension <= OPEN_TABLES else f"{model.dimension} variables"
+
+
+def _listed(names: list[str]) -> str:
+    """All names where they are few, else the first, the last and their number."""
+    return ", ".join(names) if len(names) <= MOST_TABLES else f"{names[0]} … {names[-1]} ({len(names)})"
 
 
 def _label(name: str, unit: str) -> str:
     return f"{name} [{unit}]" if unit else name
-
-
-def _typeset(number: str) -> str:
-    return number.replace("-", "−")
 
 
 @cache

@@ -8,7 +8,10 @@ from scipy.stats import norm
 
 from .._core.types import Matrix
 from . import distances
+from .regime import ballistic, denoised, regime, unresolved
+from .ring_comparison import RingComparison
 from .statistics import GROUPS, SeriesStatistics
+from .wording import after_number, count, plus_minus, short
 
 if TYPE_CHECKING:
     from .comparison import Validation
@@ -31,7 +34,7 @@ CLOCK_GAIN = 1 / np.e
 
 HORIZON_RULES = {
     "limit": ", and its limit at the shortest times was used",
-    "finite": "; the series is smooth at short times, so its effective value over the longer horizons was used",
+    "finite": "; it is an effective value, taken where its rise with the horizon ends or the response changes sign",
 }
 
 GOOD, CARE, POOR = range(3)
@@ -54,7 +57,8 @@ class Finding:
 def verdict(validation: "Validation") -> list[str]:
     """The overall verdict with its reason, then one sentence on each aspect of the model."""
     findings = judge(validation)
-    rest = [circulation(validation), data_used(validation), *_hints(validation, findings)]
+    done = [regime(validation), unresolved(validation), denoised(validation)]
+    rest = [*done, circulation(validation), data_used(validation), *_hints(validation, findings)]
     return [overall(findings), *(f.sentence for f in findings.values()), *(s for s in rest if s)]
 
 
@@ -132,32 +136,14 @@ def part_error(standard_error: Matrix) -> Matrix:
     return error
 
 
-def digits(value: float, error: float | None = None) -> tuple[str, str]:
-    """A value and its error, both to the second digit of the error (without an error: three digits)."""
-    if error is None or not np.isfinite(error) or error <= 0:
-        return _general(value, 3), ""
-    exponent = int(np.floor(np.log10(max(abs(value), error))))
-    scale, suffix = (1.0, "") if -4 <= exponent < 5 else (10.0**exponent, f"e{exponent:d}")
-    decimals = max(0, 1 - int(np.floor(np.log10(error / scale))))
-    return f"{value / scale:.{decimals}f}{suffix}", f"{error / scale:.{decimals}f}{suffix}"
-
-
-def short(number: float) -> str:
-    """Two significant digits, all digits of larger numbers."""
-    return f"{number:,.0f}" if abs(number) >= 10 else _general(number, 2)
-
-
-def plus_minus(value: float, error: float | None = None) -> str:
-    """`value ± error` with the digits that mean something."""
-    return " ± ".join(part for part in digits(value, error) if part)
-
-
 def circulation(validation: "Validation") -> str:
     """Whether Phi has an antisymmetric part beyond its error."""
     model = validation.model
     if model.dimension == 1:
         return ""
     phi, error = model.mobility.antisymmetric, part_error(model.mobility.standard_error)
+    if np.abs(phi).max() < 1e-9 * np.abs(model.mobility.matrix).max():
+        return _no_circulation(validation)
     rows, columns = np.triu_indices(model.dimension, 1)
     size = np.abs(phi[rows, columns]) / np.maximum(error[rows, columns], np.finfo(float).tiny)
     top, limit = int(np.argmax(size)), norm.isf(FALSE_ALARM / 2 / len(rows))
@@ -171,6 +157,16 @@ def circulation(validation: "Validation") -> str:
     if size[top] > limit:
         return f"Circulation is significant: {largest}; |Phi_A| / |Phi_S| is {ratio:.2f} in standardised units."
     return f"No significant circulation: {largest}, where {limit:.1f} would be needed."
+
+
+def _no_circulation(validation: "Validation") -> str:
+    """Why Phi_A is exactly zero, and how large it would be without the reflections."""
+    model = validation.model
+    if model.provenance.get("symmetry", {}).get("kind") != "TranslationsAndReflections":
+        return f"No circulation: {model.mobility.method} gives none."
+    before = model.mobility.diagnostics.get("antisymmetry_before_projection")
+    size = "" if before is None else f"; inferred without them, |Phi_A| / |Phi_S| would be {short(before)}"
+    return f"No circulation: the reflections in the symmetry make Phi_A zero{size}."
 
 
 def data_used(validation: "Validation") -> str:
@@ -187,50 +183,64 @@ def data_used(validation: "Validation") -> str:
 
 
 def outside_range(validation: "Validation") -> float:
-    """Fraction of the model's samples that lie beyond all data in at least one variable."""
+    """Fraction of the model's samples that lie beyond all data in at least one variable (on a ring: in any)."""
     data, model = validation.data.stacked(), validation.paths.stacked()
-    return float(np.mean(((model < data.min(axis=0)) | (model > data.max(axis=0))).any(axis=1)))
+    low, high = data.min(axis=0), data.max(axis=0)
+    if ring := RingComparison.of(validation):
+        low = np.repeat(low.reshape(ring.channels, -1).min(axis=1), ring.points)
+        high = np.repeat(high.reshape(ring.channels, -1).max(axis=1), ring.points)
+    return float(np.mean(((model < low) | (model > high)).any(axis=1)))
 
 
 def _steady_state(validation: "Validation") -> Finding:
     metrics, outside = validation.metrics, outside_range(validation)
-    kl, floor = metrics["pdf_kl_max"], metrics["pdf_kl_max_floor"]
-    parts = [metric_level(name, validation) for name in ("pdf_kl_max", "covariance_error")]
+    ring = RingComparison.of(validation)
+    density = "pdf_kl_mean" if ring else "pdf_kl_max"  # points on a ring are alike: the worst of them is chance
+    kl, floor = metrics[density], metrics[f"{density}_floor"]
+    parts = [metric_level(name, validation) for name in (density, "covariance_error")]
     level = max(*parts, _level(outside, _outside_by_chance(validation), OUTSIDE_LEVELS))
     reason = ("is reproduced", "is close but not right", "is not reproduced")[level]
-    detected = any(_detected(validation, name) for name in ("pdf_kl_max", "covariance_error"))
+    detected = any(_detected(validation, name) for name in (density, "covariance_error"))
     worst = validation.data.names[int(np.argmax(kl_by_variable(validation)))]
     which = f"the density of {worst}" + (" is the worst reproduced: it" if validation.model.dimension > 1 else "")
+    if ring:
+        which = f"the density at a point (mean over the {len(validation.data.names)} variables)"
     sentence = (
-        f"Steady state: {which} differs by a KL divergence of {plus_minus(kl, metrics['pdf_kl_max_se'])} nats "
+        f"Steady state: {which} differs by a KL divergence of {plus_minus(kl, metrics[f'{density}_se'])} nats "
         f"({short(floor)} between two halves of the data), the covariance by "
         f"{_percent(validation, 'covariance_error')} ({short(100 * metrics['covariance_error_floor'])} % between "
         f"halves); {short(100 * outside) if outside else 'none'}{' %' if outside else ''} of the simulated states lie "
         "beyond the range of the data."
     )
     beyond = f", {short(100 * outside)} % of states beyond the data" if level > max(parts) else ""
-    reason = f"the steady state {reason} (KL at most {short(kl)} nats{beyond})"
+    reason = f"the steady state {reason} (KL {'' if ring else 'at most '}{short(kl)} nats{beyond})"
     return Finding(level, reason, sentence, max(parts) == level == CARE and not detected)
 
 
 def _clock(validation: "Validation") -> Finding:
-    metrics, level, names = validation.metrics, metric_level("acf_rmse", validation), validation.data.names
+    metrics, level = validation.metrics, metric_level("acf_rmse", validation)
     value, detected = metrics["acf_rmse"], _detected(validation, "acf_rmse")
-    errors = acf_rmse_by_variable(validation)
-    ratio = integral_times(validation.model_statistics) / integral_times(validation.data_statistics)
-    worst, off = int(np.argmax(errors)), int(np.argmax(np.abs(np.log(ratio))))
     reason = ("is right", "is somewhat off", "is wrong")[level]
-    most = f", most in {names[worst]} ({short(errors[worst])})" if len(names) > 1 else ""
-    which = f" that is off most, of {names[off]}," if len(names) > 1 else ""
+    ring = RingComparison.of(validation)
+    most, times = ("", ring.clock_words()) if ring else _clock_by_variable(validation)
+    reach = f"{validation.data_statistics.tau[-1]:.3g}{after_number(validation.data.time_unit)}"
     sentence = (
-        f"Clock: autocorrelations differ by {plus_minus(value, metrics['acf_rmse_se'])} rms up to lag "
-        f"{validation.data_statistics.tau[-1]:.3g}{_unit(validation.data.time_unit)}{most}; two halves of the data "
-        f"differ by {short(metrics['acf_rmse_floor'])}: "
-        f"{'more than sampling errors explain' if detected else 'within sampling errors'}. "
-        f"The integral time{which} is {ratio[off]:.2f} times that of the data."
+        f"Clock: autocorrelations differ by {plus_minus(value, metrics['acf_rmse_se'])} rms up to lag {reach}{most}; "
+        f"two halves of the data differ by {short(metrics['acf_rmse_floor'])}: "
+        f"{'more than sampling errors explain' if detected else 'within sampling errors'}. {times}"
     )
     reason = f"the clock {reason} (autocorrelations differ by {short(value)} rms)"
     return Finding(level, reason, sentence, level == CARE and not detected)
+
+
+def _clock_by_variable(validation: "Validation") -> tuple[str, str]:
+    """Which autocorrelation differs most, and which integral time is off most."""
+    names, errors = validation.data.names, acf_rmse_by_variable(validation)
+    ratio = integral_times(validation.model_statistics) / integral_times(validation.data_statistics)
+    worst, off = int(np.argmax(errors)), int(np.argmax(np.abs(np.log(ratio))))
+    most = f", most in {names[worst]} ({short(errors[worst])})" if len(names) > 1 else ""
+    which = f" that is off most, of {names[off]}," if len(names) > 1 else ""
+    return most, f"The integral time{which} is {ratio[off]:.2f} times that of the data."
 
 
 def _score(validation: "Validation") -> Finding:
@@ -259,6 +269,10 @@ def _mobility(validation: "Validation") -> Finding:
         reasons.append(f"Phi depends on the horizon it is inferred from (it moves by {short(100 * trend)} %)")
         sentence += f"; from the shortest to the longest horizon it moves by {short(100 * trend)} %"
         sentence += HORIZON_RULES.get(validation.model.mobility.diagnostics.get("horizon_rule", ""), "")
+    if ballistic(validation.model):
+        reasons.append("the series is ballistic at its sampling interval, and Phi an effective value")
+        sentence += HORIZON_RULES["finite"]
+        level = max(level, CARE)
     if lifted > 0:
         reasons.append(f"the inferred diffusion was not positive definite (Phi was moved by {short(100 * lifted)} %)")
         sentence += f"; its diffusion was not positive definite, and it was moved by {short(100 * lifted)} %"
@@ -274,9 +288,10 @@ def _hints(validation: "Validation", findings: dict[str, Finding]) -> list[str]:
     excused = "mobility_error" in validation.metrics and metric_level("mobility_error", validation) > GOOD
     if _detected(validation, "acf_rmse") and steady < POOR and steady <= clock and not excused:
         exactly = "" if clock > GOOD else " exactly, though the difference is small"
+        smooth = " (a ballistic series has: smooth motion goes on, or swings back)" * ballistic(validation.model)
         hint = (
             f"With the steady state {('right', 'nearly right')[steady]} and the clock off, a constant mobility cannot "
-            f"hold this dynamics{exactly}: the mobility depends on the state, or the dynamics has memory."
+            f"hold this dynamics{exactly}: the mobility depends on the state, or the dynamics has memory{smooth}."
         )
         if mobility.method != "IntegratedResponse":
             hint += f" Or {mobility.method} is biased at this sampling interval: try IntegratedResponse."
@@ -317,7 +332,7 @@ def _relative_error(validation: "Validation") -> float:
 def _horizon_trend(validation: "Validation") -> float:
     """Relative change of Phi(T) from the shortest to the longest horizon; zero when errors explain it."""
     found, units = validation.model.mobility.diagnostics, validation.model.units
-    if "phi_by_horizon" not in found:
+    if "sampling_error_by_horizon" not in found:
         return 0.0
     curves = (np.asarray(found[key]) for key in ("phi_by_horizon", "sampling_error_by_horizon"))
     phi, error = (units.mobility_to_standard(curve) for curve in curves)
@@ -328,23 +343,11 @@ def _horizon_trend(validation: "Validation") -> float:
 
 def _outside_by_chance(validation: "Validation") -> float:
     """What a perfect model may reach: each end of each variable is one in so many independent samples, twice over."""
-    return float(DETECTION * 2 * np.sum(2 * validation.integral_times) / validation.data.duration)
+    times = validation.integral_times
+    if ring := RingComparison.of(validation):
+        times = times.reshape(ring.channels, -1).mean(axis=1)
+    return float(DETECTION * 2 * np.sum(2 * times) / validation.data.duration)
 
 
 def _percent(validation: "Validation", name: str) -> str:
     return f"{plus_minus(100 * validation.metrics[name], 100 * validation.metrics[f'{name}_se'])} %"
-
-
-def count(number: int, noun: str) -> str:
-    """A number with its noun."""
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
-
-
-def _general(number: float, figures: int) -> str:
-    """So many significant figures, zeros kept, exponents without padding; exact zero is 0."""
-    mantissa, e, exponent = f"{number:#.{figures}g}".partition("e")
-    return f"{mantissa.rstrip('.')}{e}{int(exponent) if e else ''}" if number else "0"
-
-
-def _unit(unit: str) -> str:
-    return f" {unit}" if unit else ""

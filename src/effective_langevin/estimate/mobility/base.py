@@ -9,10 +9,12 @@ import numpy as np
 
 from ..._core.errors import EstimateWarning
 from ..._core.types import Matrix
-from ...data import Standardizer, TimeSeries, lagged_moments
-from ...data.lags import integral_time
+from ...data import Standardizer, TimeSeries
+from ...data.lags import autocovariances, integral_time
 from ..score import ScoreFit
+from ..symmetry import Symmetry
 
+_LONGEST_LAG = 1 << 14
 _CURVES = ("phi_by_horizon", "sampling_error_by_horizon")
 
 
@@ -61,14 +63,18 @@ class Mobility:
 class MobilityStrategy(Protocol):
     """How to infer a mobility from a standardised series and its score."""
 
-    def infer(self, series: TimeSeries, score: ScoreFit, *, key: jax.Array) -> tuple[Matrix, Matrix, dict[str, Any]]:
+    def infer(
+        self, series: TimeSeries, score: ScoreFit, *, symmetry: Symmetry, key: jax.Array
+    ) -> tuple[Matrix, Matrix, dict[str, Any]]:
         """Phi, its standard error, and diagnostics."""
         ...
 
 
-def estimate_mobility(series: TimeSeries, score: ScoreFit, strategy: MobilityStrategy, *, key: jax.Array) -> Mobility:
+def estimate_mobility(
+    series: TimeSeries, score: ScoreFit, strategy: MobilityStrategy, symmetry: Symmetry, *, key: jax.Array
+) -> Mobility:
     """Infer Phi; if its symmetric part is not positive definite, lift it there, for drift and noise alike."""
-    phi, standard_error, diagnostics = strategy.infer(series, score, key=key)
+    phi, standard_error, diagnostics = strategy.infer(series, score, symmetry=symmetry, key=key)
     lifted = getattr(strategy, "lift", lift_eigenvalues)(phi)
     moved = float(np.linalg.norm(lifted - phi) / np.linalg.norm(phi))
     if moved > 0:
@@ -90,22 +96,14 @@ def lift_eigenvalues(phi: Matrix, floor: float = 1e-4) -> Matrix:
     return vectors @ np.diag(np.maximum(values, least)) @ vectors.T + 0.5 * (phi - phi.T)
 
 
-def error_groups(series: TimeSeries) -> int:
+def error_groups(series: TimeSeries, times: np.ndarray | None = None) -> int:
     """Number of blocks for error bars: each at least ten integral times long, at most 32."""
-    return int(np.clip(series.duration / (10 * max(integral_times(series).max(), series.dt)), 4, 32))
+    times = integral_times(series) if times is None else times
+    return int(np.clip(series.duration / (10 * max(times.max(), series.dt)), 4, 32))
 
 
 def integral_times(series: TimeSeries) -> np.ndarray:
-    """Integral time of each variable of a standardised series, from lags that double until all have decayed."""
+    """Integral time of each variable of a standardised series, from its autocorrelation up to its first zero."""
     longest = max(len(s) for s in series.segments)
-    reach = 16
-    while True:
-        reach = min(reach, max(longest // 4, 1))
-        stride = max(1, reach // 64)
-        lags = np.arange(0, reach + 1, stride)
-        moments = lagged_moments(series.segments, series.segments, lags).mean()
-        variance = np.diagonal(moments[0])
-        acf = np.diagonal(moments, axis1=1, axis2=2) / variance
-        if (acf.min(axis=0) <= 0.1).all() or reach >= longest // 4 or reach >= 1 << 14:
-            return np.array([max(integral_time(a, stride * series.dt), 0.5 * series.dt) for a in acf.T])
-        reach *= 4
+    covariances = autocovariances(series.segments, min(max(longest // 4, 1), _LONGEST_LAG))
+    return np.array([max(integral_time(c / c[0], series.dt), 0.5 * series.dt) for c in covariances.T])

@@ -13,6 +13,7 @@ from ..._core.resampling import jackknife
 from ..._core.types import Matrix
 from ...data import TimeSeries, lagged_moments
 from ..score import ScoreFit
+from ..symmetry import Symmetry
 from .base import error_groups
 
 
@@ -28,7 +29,7 @@ class QuadraticVariation:
     def __post_init__(self):
         checks.integer_at_least("lag", self.lag, 1)
 
-    def infer(self, series: TimeSeries, score: ScoreFit, *, key: jax.Array):
+    def infer(self, series: TimeSeries, score: ScoreFit, *, symmetry: Symmetry, key: jax.Array):
         """Second moments of increments at one lag."""
         groups, h = error_groups(series), self.lag * series.dt
         increments = [s[self.lag :] - s[: -self.lag] for s in series.segments if len(s) > self.lag]
@@ -39,7 +40,7 @@ class QuadraticVariation:
             lagged = crossed.mean(weights)[0]
             return (squares.mean(weights)[0] - (lagged - lagged.T)) / (2 * h)
 
-        return *jackknife(estimate, groups), {}
+        return *jackknife(lambda weights: symmetry.project(estimate(weights)), groups), {}
 
 
 @dataclass(frozen=True)
@@ -57,7 +58,7 @@ class CorrelationFit:
         checks.integer_at_least("degree", self.degree, 1)
         checks.integer_at_least("lags", self.lags, self.degree + self.skip_zero)
 
-    def infer(self, series: TimeSeries, score: ScoreFit, *, key: jax.Array):
+    def infer(self, series: TimeSeries, score: ScoreFit, *, symmetry: Symmetry, key: jax.Array):
         """Least squares for the slope at the origin."""
         groups = error_groups(series)
         moments = lagged_moments(series.segments, series.segments, np.arange(self.lags + 1), groups)
@@ -74,30 +75,39 @@ class CorrelationFit:
             origin = 0.0 if self.skip_zero else correlation[0]
             return -np.tensordot(slope, correlation[1:] - origin, 1) / series.dt
 
-        return *jackknife(estimate, groups), {}
+        return *jackknife(lambda weights: symmetry.project(estimate(weights)), groups), {}
 
 
 @dataclass(frozen=True)
 class LogCorrelation:
-    """Phi = A C(0) with A = -log(C(h) C(0)^-1) / h: the linear inverse model, exact when E[x(h) | x(0)] is affine."""
+    """Phi = A C(0) with A = -log(C(h) C(0)^-1) / h: the linear inverse model, exact when E[x(h) | x(0)] is affine.
+
+    Directions in which the data spread less than the noise level of the score are left out of the logarithm; they
+    relax at the median rate of the others.
+    """
 
     lag: int = 1
 
     def __post_init__(self):
         checks.integer_at_least("lag", self.lag, 1)
 
-    def infer(self, series: TimeSeries, score: ScoreFit, *, key: jax.Array):
+    def infer(self, series: TimeSeries, score: ScoreFit, *, symmetry: Symmetry, key: jax.Array):
         """Matrix logarithm of the propagator."""
-        groups = error_groups(series)
+        groups, blur = error_groups(series), score.noise_level**2
         moments = lagged_moments(series.segments, series.segments, [0, self.lag], groups)
+        variances, directions = np.linalg.eigh(moments.mean()[0])
+        frame = directions[:, variances > max(blur, 1e-12 * variances.max())]
+        rest = np.eye(len(frame)) - frame @ frame.T
 
         def propagator(weights) -> Matrix:
-            now, later = moments.mean(weights)
+            now, later = frame.T @ symmetry.project(moments.mean(weights)) @ frame
             return np.linalg.solve(now.T, later.T).T
 
         def estimate(weights) -> Matrix:
             rates = -np.real(logm(propagator(weights))) / (self.lag * series.dt)
-            return rates @ moments.mean(weights)[0]
+            typical = np.median(np.real(np.linalg.eigvals(rates)))
+            covariance = symmetry.project(moments.mean(weights)[0]) + blur * np.eye(len(frame))
+            return (frame @ rates @ frame.T + typical * rest) @ covariance
 
         eigenvalues = np.linalg.eigvals(propagator(np.ones(groups)))
         if (np.abs(eigenvalues.imag) < 1e-12).any() and eigenvalues[np.abs(eigenvalues.imag) < 1e-12].real.min() <= 0:
@@ -107,4 +117,4 @@ class LogCorrelation:
                 EstimateWarning,
                 stacklevel=4,
             )
-        return *jackknife(estimate, groups), {}
+        return *jackknife(lambda weights: symmetry.project(estimate(weights)), groups), {}

@@ -14,6 +14,7 @@ from ...data import TimeSeries, lagged_moments
 from ..partition import grow_tree
 from ..score import ScoreFit
 from ..score.calibration import perturbed, stein_matrix
+from ..symmetry import Symmetry
 from .base import error_groups
 
 
@@ -36,7 +37,7 @@ class FiniteVolume:
             checks.integer_at_least("cells", self.cells, 2)
         checks.one_of("correction", self.correction, ("none", "per-state", "global"))
 
-    def infer(self, series: TimeSeries, score: ScoreFit, *, key: jax.Array):
+    def infer(self, series: TimeSeries, score: ScoreFit, *, symmetry: Symmetry, key: jax.Array):
         """Perturb, partition, count, correct, solve."""
         samples = series.stacked().astype(np.float32)
         y = perturbed(samples, score.noise_level, key=keys.named(key, "labels"))
@@ -48,8 +49,8 @@ class FiniteVolume:
         factors = rate_corrections(counts, self.correction)
         derivative = tree.centroids.T @ (rate_matrix(counts, series.dt, factors) @ (weights[:, None] * tree.centroids))
         stein = stein_matrix(score.function.over, samples, score.noise_level, key=keys.named(key, "stein"))
-        phi = np.linalg.solve(stein.T, derivative.T).T
-        error = self._standard_error(labels, tree.centroids, factors, stein, series)
+        phi = symmetry.project(np.linalg.solve(stein.T, derivative.T).T)
+        error = self._standard_error(labels, tree.centroids, factors, stein, series, symmetry)
         return phi, error, {"cells": tree.cells, "mean_correction": float(weights @ factors), "stein": stein.tolist()}
 
     @staticmethod
@@ -59,7 +60,7 @@ class FiniteVolume:
         return phi if least > 0 else phi + (abs(least) + 5e-4) * np.eye(len(phi))
 
     @staticmethod
-    def _standard_error(labels, centroids, factors, stein, series: TimeSeries) -> Matrix:
+    def _standard_error(labels, centroids, factors, stein, series: TimeSeries, symmetry: Symmetry) -> Matrix:
         """X Q diag(pi) X^T is < (c(t+h) - c(t)) kappa c(t)^T > / h of the quantised series: leave out blocks of it."""
         groups = error_groups(series)
         quantised = [centroids[piece] for piece in labels]
@@ -68,7 +69,7 @@ class FiniteVolume:
 
         def estimate(weights) -> Matrix:
             now, later = moments.mean(weights)
-            return np.linalg.solve(stein.T, (later - now).T / series.dt).T
+            return symmetry.project(np.linalg.solve(stein.T, (later - now).T / series.dt).T)
 
         return jackknife(estimate, groups)[1]
 

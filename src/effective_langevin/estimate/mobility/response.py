@@ -5,10 +5,13 @@ For a stationary diffusion with constant mobility, at every tau,
     d/dtau C(tau) = G(tau) Phi,   G(tau) = < x(t + tau) s(x(t))^T >,   G(0) = -I,
 
 so that (int_0^T G) Phi = C(T) - C(0) for every horizon T. T -> 0 is -dC/dt(0+), T -> infinity is Green-Kubo. If the
-mobility depends on the state, Phi(T) drifts with T and only its limit at T -> 0 is the mean mobility <M>.
+mobility depends on the state, Phi(T) drifts with T and only its limit at T -> 0 is the mean mobility <M>. All matrices
+are split into the independent blocks of the symmetry, on a ring one per Fourier mode, and solved block by block.
 """
 
 from dataclasses import dataclass
+from functools import partial
+from typing import Any
 
 import jax
 import numpy as np
@@ -17,15 +20,20 @@ from scipy.interpolate import CubicSpline
 
 from ..._core import checks
 from ..._core.resampling import jackknife
-from ..._core.types import LagMatrices
-from ...data import TimeSeries, lagged_moments
+from ..._core.types import LagMatrices, Matrix, Samples
+from ...data import LaggedMoments, TimeSeries, lagged_moments
 from ..score import ScoreFit
+from ..score.calibration import perturbed
+from ..symmetry import NoSymmetry, Symmetry, Translations, TranslationsAndReflections
 from .base import error_groups, integral_times
 
 _SPLINE_GAIN = 8.0
 _SIGNIFICANT = 4.0
 _SUBSTANTIAL = 0.1
 _BALLISTIC = 0.3
+_PER_LAG = 8
+_REACH = 3.0
+_CURVE_DIMENSIONS = 8
 
 
 @dataclass(frozen=True)
@@ -35,12 +43,15 @@ class IntegratedResponse:
     The score is evaluated on the data and scaled so that G(0) = -I holds in the sample, which removes the first-order
     effect of the noise level and most of the sampling error. The integral is that of a cubic spline. Horizon T weighs
     1 / (sampling error^2 + quadrature error^2) of Phi(T): the former from leaving out blocks, the latter from using
-    every second lag only. Phi is the weighted mean of Phi(T) over horizons.
+    every second lag only. Phi is the weighted mean of Phi(T) over horizons. Where Phi(T) drifts by more than 10 % and
+    beyond 4 standard errors, one constant does not fit all horizons: Phi is then the limit T -> 0 of a line (or a
+    parabola) through Phi(T).
 
-    Where Phi(T) drifts by more than 10 % and beyond 4 standard errors, one constant does not fit all horizons. If the
-    series is diffusive at its sampling interval, Phi is then the limit T -> 0 of a line (or a parabola) through Phi(T).
-    If it is ballistic (smooth at short times, its quadratic variation growing faster than time), that limit is
-    meaningless; the effective mobility over the longer half of the horizons is used instead.
+    A ballistic series (smooth at short times, its quadratic variation growing faster than time) has no such limit.
+    Phi(T) then rises with T from zero; the effective Phi is taken where the rise ends, in each block on its own, or
+    where the response G changes sign: beyond that the motion swings back, and no mobility follows. Where the noise
+    level exceeds the spread of the data in some direction, clean samples say nothing about the score there: G is then
+    evaluated at x + sigma z, averaged over z and -z, and Phi gets its typical value in such directions.
     """
 
     lags: int | None = None
@@ -49,46 +60,91 @@ class IntegratedResponse:
         if self.lags is not None:
             checks.integer_at_least("lags", self.lags, 6)
 
-    def infer(self, series: TimeSeries, score: ScoreFit, *, key: jax.Array):
-        """Correlations and responses on one set of lags, Phi(T) with its errors, then the limit."""
+    def infer(self, series: TimeSeries, score: ScoreFit, *, symmetry: Symmetry, key: jax.Array):
+        """The regime, then correlations and responses on one set of lags, then one Phi out of all horizons."""
         times = integral_times(series)
-        lags = 2 * ((self.lags or int(np.clip(0.5 * times.min() / series.dt, 8, 24))) // 2)
-        groups, steps = error_groups(series), np.arange(lags + 1)
-        scores = [score.function.over(s) for s in series.segments]
-        correlation = lagged_moments(series.segments, series.segments, steps, groups)
-        response = lagged_moments(series.segments, scores, steps, groups)
-
-        def curve(weights: np.ndarray, stride: int = 1) -> LagMatrices:
-            c, g = (m.mean(weights)[::stride] for m in (correlation, response))
-            return phi_by_horizon(c, g, stride * series.dt)
-
-        by_horizon, sampling = jackknife(curve, groups)
-        quadrature = _quadrature_error(by_horizon, curve(np.ones(groups), 2))
-        error = np.sqrt(np.linalg.norm(sampling, axis=(1, 2)) ** 2 + quadrature**2)
-        smoothness = quadratic_variation_slope(correlation.mean())
-        phi, standard_error, trend = _limit(curve, error, groups, smoothness > _BALLISTIC)
+        first = lagged_moments(series.segments, series.segments, [0, 1, 2]).mean()
+        smoothness = quadratic_variation_slope(first)
+        ballistic = smoothness > _BALLISTIC
+        if ballistic:
+            lags = widening_lags(self.lags or int(max(_REACH * times.max() / series.dt, 16)), series)
+        else:
+            lags = np.arange(2 * ((self.lags or int(np.clip(0.5 * times.min() / series.dt, 8, 24))) // 2) + 1)
+        at_clean = score.resolved or not ballistic
+        samples = series.stacked()
+        scores = score.function.over(samples) if at_clean else smoothed_score(score, samples, key)
+        scores = np.split(scores, np.cumsum([len(s) for s in series.segments])[:-1])
+        moments = _Moments.of(series, scores, lags, error_groups(series, times), at_clean)
+        infer = partial(_effective if ballistic else _instantaneous, unresolved_below=score.noise_level**2)
+        phi, error, evidence = infer(moments, symmetry)
         return (
             phi,
-            standard_error,
+            error,
             {
-                "horizon": (steps[1:] * series.dt).tolist(),
-                "phi_by_horizon": by_horizon.tolist(),
-                "sampling_error_by_horizon": sampling.tolist(),
-                "quadrature_error_by_horizon": quadrature.tolist(),
-                "horizon_weight": (error**-2 / np.sum(error**-2)).tolist(),
+                "horizon": (series.dt * lags[1:]).tolist(),
                 "integral_times": times.tolist(),
                 "quadratic_variation_slope": smoothness,
-                **trend,
+                **evidence,
+                **_before_projection(infer, moments, symmetry),
             },
         )
 
 
-def phi_by_horizon(correlation: LagMatrices, response: LagMatrices, dt: float) -> LagMatrices:
-    """Phi(T) = (int_0^T G)^-1 (C(T) - C(0)) for every horizon T = dt, 2 dt, ..."""
-    response = -response @ np.linalg.inv(response[0])
-    tau = dt * np.arange(len(response))
-    integrals = CubicSpline(tau, response, axis=0).antiderivative()(tau)[1:]
-    return np.linalg.solve(integrals, correlation[1:] - correlation[0])
+@dataclass(frozen=True)
+class _Moments:
+    """Correlations and responses in groups of time, at increasing lags from 0 on."""
+
+    correlation: LaggedMoments
+    response: LaggedMoments
+    dt: float
+    normalised: bool
+
+    @classmethod
+    def of(
+        cls, series: TimeSeries, scores: list[Samples], lags: np.ndarray, groups: int, normalised: bool
+    ) -> "_Moments":
+        correlation = lagged_moments(series.segments, series.segments, lags, groups)
+        return cls(correlation, lagged_moments(series.segments, scores, lags, groups), series.dt, normalised)
+
+    @property
+    def groups(self) -> int:
+        return len(self.correlation.sums)
+
+    @property
+    def tau(self) -> np.ndarray:
+        return self.dt * self.correlation.lags
+
+    def curves(self, weights: np.ndarray, symmetry: Symmetry, stride: int = 1) -> tuple[np.ndarray, ...]:
+        """C(T) - C(0), int_0^T G and G at every lag T in the blocks of the symmetry, (lag, block, n, n)."""
+        c, g = (symmetry.blocks(m.mean(weights)[::stride]) for m in (self.correlation, self.response))
+        if self.normalised:
+            g = -g @ np.linalg.inv(g[0])
+        return c - c[0], integrated(g, self.tau[::stride]), g
+
+    def phi_by_horizon(self, weights: np.ndarray, symmetry: Symmetry, stride: int = 1) -> LagMatrices:
+        """Phi(T) = (int_0^T G)^-1 (C(T) - C(0)) for every horizon T but 0."""
+        change, integral, _ = self.curves(weights, symmetry, stride)
+        return symmetry.joined(np.linalg.solve(integral[1:], change[1:]), self.correlation.sums.shape[-1])
+
+
+def smoothed_score(score: ScoreFit, x: Samples, key: jax.Array) -> Samples:
+    """Mean of the score at x + sigma z and x - sigma z."""
+    x = x.astype(np.float32)
+    noise = perturbed(np.zeros_like(x), score.noise_level, key=key)
+    return 0.5 * (score.function.over(x + noise) + score.function.over(x - noise))
+
+
+def integrated(response: np.ndarray, tau: np.ndarray) -> np.ndarray:
+    """int_0^T G for every T in `tau`, by a cubic spline."""
+    return CubicSpline(tau, response, axis=0).antiderivative()(tau)
+
+
+def widening_lags(reach: int, series: TimeSeries) -> np.ndarray:
+    """Every lag up to 16, then lags that grow by a tenth each, up to `reach` or a quarter of the longest record."""
+    last = max(6, min(reach, max(len(s) for s in series.segments) // 4))
+    growing = np.geomspace(16, max(last, 16), 1 + int(np.ceil(np.log(max(last / 16, 1)) / np.log(1.1))))
+    lags = np.unique(np.concatenate([np.arange(17), growing.round().astype(int)]))
+    return lags[lags <= last]
 
 
 def quadratic_variation_slope(correlation: LagMatrices) -> float:
@@ -97,7 +153,105 @@ def quadratic_variation_slope(correlation: LagMatrices) -> float:
     return float(np.log2(decay[1] / decay[0]) - 1)
 
 
-def _limit(curve, error: np.ndarray, groups: int, ballistic: bool):
+def _effective(moments: _Moments, symmetry: Symmetry, unresolved_below: float):
+    """Phi of a ballistic series at the horizon where its rise with the horizon ends, in each block."""
+    size = moments.correlation.sums.shape[-1]
+    variances = symmetry.blocks(moments.correlation.mean()[0])
+    frames = [_resolved_directions(variance, unresolved_below) for variance in variances]
+    curves = moments.curves(np.ones(moments.groups), symmetry)
+    horizons = [_end_of_rise(moments.tau, *(_within(c[:, b], frame) for c in curves)) for b, frame in enumerate(frames)]
+
+    def estimate(weights: np.ndarray) -> Matrix:
+        change, integral = (CubicSpline(moments.tau, c, axis=0) for c in moments.curves(weights, symmetry)[:2])
+        parts = []
+        for b, (frame, horizon) in enumerate(zip(frames, horizons)):
+            c, g = (_within(f(horizon)[b], frame) for f in (change, integral))
+            parts.append(np.linalg.solve(g, c))
+        typical = np.median(np.concatenate([np.real(np.diagonal(part)) for part in parts]))
+        joined = [_completed(part, frame, typical) for part, frame in zip(parts, frames)]
+        return symmetry.joined(np.array(joined), size)
+
+    phi, error = jackknife(estimate, moments.groups)
+    evidence: dict[str, Any] = {
+        "horizon_rule": "finite",
+        "chosen_horizon": horizons,
+        "rise_ended": [horizon < moments.tau[-1] for horizon in horizons],
+        "unresolved_directions": int(sum(frame.shape[0] - frame.shape[1] for frame in frames)),
+    }
+    if not isinstance(symmetry, NoSymmetry):
+        evidence["phi_by_mode"] = [
+            _phi_trace(*(_within(c[1:, b], frame) for c in curves[:2])).tolist() for b, frame in enumerate(frames)
+        ]
+        evidence["phi_of_mode"] = np.real(np.trace(symmetry.blocks(phi), axis1=1, axis2=2)).tolist()
+    elif size <= _CURVE_DIMENSIONS:
+        evidence["phi_by_horizon"] = moments.phi_by_horizon(np.ones(moments.groups), symmetry).tolist()
+    return phi, error, evidence
+
+
+def _resolved_directions(variance: Matrix, below: float) -> np.ndarray:
+    """Orthonormal directions in which a block of the covariance exceeds `below`, as columns."""
+    values, vectors = np.linalg.eigh(variance)
+    return vectors[:, values > max(below, 1e-9)]
+
+
+def _within(matrices: np.ndarray, frame: np.ndarray) -> np.ndarray:
+    return frame.conj().T @ matrices @ frame
+
+
+def _completed(phi: Matrix, frame: np.ndarray, typical: float) -> Matrix:
+    """Phi of the resolved directions, with a typical mobility in the others, about which the data say nothing."""
+    rest = np.eye(len(frame)) - frame @ frame.conj().T
+    return frame @ phi @ frame.conj().T + typical * rest
+
+
+def _phi_trace(change: np.ndarray, integral: np.ndarray) -> np.ndarray:
+    """Mean diagonal entry of Phi(T) at each horizon; not a number where nothing is resolved."""
+    if change.shape[-1] == 0:
+        return np.full(len(change), np.nan)
+    return np.trace(np.linalg.solve(integral, change).real, axis1=1, axis2=2) / change.shape[-1]
+
+
+def _end_of_rise(tau: np.ndarray, change: np.ndarray, integral: np.ndarray, response: np.ndarray) -> float:
+    """The horizon where Phi(T) stops rising or the response changes sign, whichever comes first.
+
+    At the former Phi(T) does not depend on T, at the latter the integrated response is largest; beyond it the motion
+    swings back, and no mobility follows.
+    """
+    if change.shape[-1] == 0:
+        return float(tau[1])
+    places = np.arange(_PER_LAG, _PER_LAG * (len(tau) - 1) + 1) / _PER_LAG
+    fine = np.interp(places, np.arange(len(tau)), tau)
+    c, g, r = (CubicSpline(tau, a, axis=0)(fine) for a in (change, integral, response))
+    rising = np.diff(_phi_trace(c, g), append=np.inf) > 0
+    following = -np.trace(r.real, axis1=1, axis2=2) > 0
+    ends = np.flatnonzero(~(rising & following))
+    return float(fine[ends[0]] if len(ends) else fine[-1])
+
+
+def _instantaneous(moments: _Moments, symmetry: Symmetry, unresolved_below: float):
+    """Phi of a diffusive series: the mean of Phi(T), or its limit T -> 0 where it drifts."""
+
+    def curve(weights: np.ndarray, stride: int = 1) -> LagMatrices:
+        return moments.phi_by_horizon(weights, symmetry, stride)
+
+    by_horizon, sampling = jackknife(curve, moments.groups)
+    quadrature = _quadrature_error(by_horizon, curve(np.ones(moments.groups), 2))
+    error = np.sqrt(np.linalg.norm(sampling, axis=(1, 2)) ** 2 + quadrature**2)
+    phi, standard_error, trend = _limit(curve, error, moments.groups)
+    return (
+        phi,
+        standard_error,
+        {
+            "phi_by_horizon": by_horizon.tolist(),
+            "sampling_error_by_horizon": sampling.tolist(),
+            "quadrature_error_by_horizon": quadrature.tolist(),
+            "horizon_weight": (error**-2 / np.sum(error**-2)).tolist(),
+            **trend,
+        },
+    )
+
+
+def _limit(curve, error: np.ndarray, groups: int):
     """One Phi out of Phi(T), as described in `IntegratedResponse`, with the evidence for the choice."""
 
     def fitted(fit):
@@ -108,13 +262,17 @@ def _limit(curve, error: np.ndarray, groups: int, ballistic: bool):
     drift = float(np.linalg.norm(slopes[1]) / np.linalg.norm(slopes[0]))
     if drift < _SUBSTANTIAL or not _significant(slopes, slope_errors):
         return phi, standard_error, {"horizon_rule": "mean", "trend": drift}
-    if ballistic:
-        longer = np.arange(len(error)) >= len(error) // 2
-        (phi,), (standard_error,) = fitted(longer[None] / longer.sum())
-        return phi, standard_error, {"horizon_rule": "finite", "trend": drift}
     curved, curved_errors = fitted(_polynomial_fit(error, 2))
     use = (curved, curved_errors) if _significant(curved, curved_errors) else (slopes, slope_errors)
     return use[0][0], use[1][0], {"horizon_rule": "limit", "trend": drift}
+
+
+def _before_projection(infer, moments: _Moments, symmetry: Symmetry) -> dict[str, float]:
+    """|Phi_A| / |Phi_S| of the mobility inferred with translations alone: what the reflections average away."""
+    if not isinstance(symmetry, TranslationsAndReflections):
+        return {}
+    phi = infer(moments, Translations(symmetry.channels))[0]
+    return {"antisymmetry_before_projection": float(np.linalg.norm(phi - phi.T) / np.linalg.norm(phi + phi.T))}
 
 
 def _significant(coefficients: np.ndarray, errors: np.ndarray) -> bool:

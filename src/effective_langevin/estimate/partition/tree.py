@@ -108,7 +108,9 @@ class _Growth:
         nodes, known = self.nodes, len(self.nodes["counts"])
         table = np.full(_power_of_two(max(known, 2 * self.capacity)), self.capacity, np.int32)
         table[active] = np.arange(len(active))
-        cut = _two_means(self.points, self.node_of_sample, jnp.asarray(table), key, self.capacity)
+        exact = jax.default_backend() != "cpu"
+        with jax.enable_x64(exact):
+            cut = _two_means(self.points, self.node_of_sample, jnp.asarray(table), key, self.capacity, exact)
         normals, offsets, sizes = (np.asarray(a)[: len(active)] for a in cut[:3])
         divides = sizes.min(axis=1) > 0
         nodes["closed"][active[~divides]] = True
@@ -158,15 +160,27 @@ def _move(node, side, child_table):
     return child_table[node, side]
 
 
-@partial(jax.jit, static_argnames="capacity")
-def _two_means(points, node, slot_of_node, key, capacity: int):
+def segment_sums(values, segment, count: int, exact: bool):
+    """Sum of the values in each segment.
+
+    On a GPU the order of a sum is not fixed, and with it its last bits. With `exact` the values are added as integers,
+    multiples of 2^-30, for which the order does not matter; this needs 64-bit integers to be enabled.
+    """
+    if not exact:
+        return jax.ops.segment_sum(values, segment, num_segments=count)
+    whole = jnp.round(values.astype(jnp.float64) * 2.0**30).astype(jnp.int64)
+    return (jax.ops.segment_sum(whole, segment, num_segments=count) * 2.0**-30).astype(jnp.float32)
+
+
+@partial(jax.jit, static_argnames=("capacity", "exact"))
+def _two_means(points, node, slot_of_node, key, capacity: int, exact: bool):
     """2-means in every active node at once; start along the widest direction, found by power iteration."""
     slot = slot_of_node[node]
     total = capacity + 1
     ones = jnp.ones(len(points), jnp.float32)
 
     def per_slot(values):
-        return jax.ops.segment_sum(values, slot, num_segments=total)
+        return segment_sums(values, slot, total, exact)
 
     count = jnp.maximum(per_slot(ones), 1.0)
     mean = per_slot(points) / count[:, None]
@@ -177,7 +191,7 @@ def _two_means(points, node, slot_of_node, key, capacity: int):
         longer = per_slot(centred * reach[:, None])
         return longer / jnp.maximum(jnp.linalg.norm(longer, axis=1, keepdims=True), 1e-30)
 
-    direction = jax.random.normal(key, mean.shape)
+    direction = jax.random.normal(key, mean.shape, jnp.float32)
     direction = jax.lax.fori_loop(0, _POWER_ITERATIONS, widen, direction)
     spread = jnp.sqrt(per_slot(jnp.sum(centred * direction[slot], axis=1) ** 2) / count)
 
@@ -189,8 +203,8 @@ def _two_means(points, node, slot_of_node, key, capacity: int):
     def lloyd(_, centres):
         low, high = centres
         beyond = sides(low, high)[2]
-        both = jax.ops.segment_sum(centred, 2 * slot + beyond, num_segments=2 * total).reshape(total, 2, -1)
-        size = jax.ops.segment_sum(ones, 2 * slot + beyond, num_segments=2 * total).reshape(total, 2, 1)
+        both = segment_sums(centred, 2 * slot + beyond, 2 * total, exact).reshape(total, 2, -1)
+        size = segment_sums(ones, 2 * slot + beyond, 2 * total, exact).reshape(total, 2, 1)
         new = jnp.where(size > 0, both / jnp.maximum(size, 1.0), jnp.stack(centres, axis=1))
         return new[:, 0], new[:, 1]
 
@@ -199,5 +213,5 @@ def _two_means(points, node, slot_of_node, key, capacity: int):
     normal, offset, _ = sides(low, high)
     offset = offset + jnp.sum(normal * mean, axis=1)
     beyond = (jnp.sum(points * normal[slot], axis=1) > offset[slot]).astype(jnp.int32)
-    size = jax.ops.segment_sum(ones, 2 * slot + beyond, num_segments=2 * total).reshape(total, 2)
+    size = segment_sums(ones, 2 * slot + beyond, 2 * total, exact).reshape(total, 2)
     return normal, offset, size.astype(jnp.int32), beyond

@@ -4,6 +4,6 @@ from .base import Score, ScoreFit, estimate_score
 from .denoising import DenoisingScore
 from .gaussian import Gaussian
 from .kgmm import KGMM
-from .networks import MLP
+from .networks import MLP, UNet1D
 
-__all__ = ["KGMM", "MLP", "DenoisingScore", "Gaussian", "Score", "ScoreFit", "estimate_score"]
+__all__ = ["KGMM", "MLP", "DenoisingScore", "Gaussian", "Score", "ScoreFit", "UNet1D", "estimate_score"]

@@ -13,9 +13,11 @@ from jaxtyping import Array, Float
 from ..._core import keys
 from ..._core.types import Matrix, Samples, Vector
 from ...data import TimeSeries
+from ..symmetry import Symmetry
 from .calibration import calibration_matrix, stein_error, stein_matrix
 
 _BLOCK = 1 << 16
+_CACHED_BLOCK = 1 << 11
 _STEIN_PARTS = 10
 
 
@@ -40,9 +42,10 @@ class Score(eqx.Module):
         return cls(jnp.asarray(precision, jnp.float32), jnp.eye(size), jnp.zeros(size), jnp.zeros(size))
 
     @classmethod
-    def trained_on(cls, samples: Samples, network: Callable) -> "Score":
-        """The score given by a network, within the range that holds all but one in a thousand of each variable."""
-        return cls.learned(network, precision_matrix(samples), *np.quantile(samples, [0.0005, 0.9995], axis=0))
+    def trained_on(cls, samples: Samples, network: Callable, noise_level: float, tail: float = 0.0005) -> "Score":
+        """The score given by a network, within the range of each variable that leaves out `tail` on either side."""
+        precision = np.linalg.inv(covariance_matrix(samples, noise_level))
+        return cls.learned(network, precision, *np.quantile(samples, [tail, 1 - tail], axis=0))
 
     @classmethod
     def learned(cls, network: Callable, precision: Matrix, low: Vector, high: Vector) -> "Score":
@@ -53,27 +56,41 @@ class Score(eqx.Module):
     def __call__(self, x: Float[Array, " var"]) -> Float[Array, " var"]:
         """grad ln p at one state."""
         if self.network is None:
-            return -self.gain @ self.precision @ x
+            return -_exactly(self.gain, _exactly(self.precision, x))
         inside = jnp.clip(x, self.low, self.high)
         beyond = x - inside
-        value = self.gain @ self.network(inside)
+        value = _exactly(self.gain, self.network(inside))
         outwards = value * beyond > 0
-        fade = jnp.exp(-0.25 * (beyond @ beyond) ** 2)
-        return fade * jnp.where(outwards, 0.0, value) - self.precision @ beyond
+        fade = jnp.exp(-0.25 * jnp.sum(beyond**2) ** 2)
+        return fade * jnp.where(outwards, 0.0, value) - _exactly(self.precision, beyond)
 
     def scaled_by(self, matrix: Matrix) -> "Score":
         """The score multiplied by a matrix (within the box)."""
         return eqx.tree_at(lambda s: s.gain, self, jnp.asarray(matrix, jnp.float32) @ self.gain)
 
+    def flat(self) -> "Score":
+        """The same score in the form in which it is stepped fastest."""
+        if self.network is None:
+            return self
+        return eqx.tree_at(lambda s: s.network, self, self.network.flat(len(self.low)))
+
     def over(self, samples: Samples) -> Samples:
-        """grad ln p at many states, in blocks of bounded memory."""
-        blocks = [_evaluate(self, samples[i : i + _BLOCK]) for i in range(0, max(len(samples), 1), _BLOCK)]
+        """grad ln p at many states, in blocks of bounded memory (on a CPU, such that a block stays in its cache)."""
+        block = _CACHED_BLOCK if jax.default_backend() == "cpu" else _BLOCK
+        score = self.flat()
+        blocks = [_evaluate(score, samples[i : i + block]) for i in range(0, max(len(samples), 1), block)]
         return np.concatenate([np.asarray(b) for b in blocks])
 
 
-def precision_matrix(samples: Samples) -> Matrix:
-    """Inverse of the covariance of the samples."""
-    return np.linalg.inv(np.cov(samples.T.astype(float), bias=True).reshape(samples.shape[1], -1))
+def covariance_matrix(samples: Samples, noise_level: float = 0.0) -> Matrix:
+    """Covariance of samples perturbed by independent noise of that level."""
+    size = samples.shape[1]
+    return np.cov(samples.T.astype(float), bias=True).reshape(size, size) + noise_level**2 * np.eye(size)
+
+
+def _exactly(matrix: Array, vector: Array) -> Array:
+    """Matrix times vector without the shortened numbers that a GPU uses for products by default."""
+    return jnp.matmul(matrix, vector, precision=jax.lax.Precision.HIGHEST)
 
 
 @eqx.filter_jit
@@ -93,6 +110,11 @@ class ScoreFit:
     diagnostics: dict[str, Any] = field(default_factory=dict)
 
     @property
+    def resolved(self) -> bool:
+        """Whether the data spread further than the noise level in every direction."""
+        return bool(np.linalg.eigvalsh(self.covariance).min() >= 2 * self.noise_level**2)
+
+    @property
     def stein_error(self) -> float:
         """|V + I|_F / sqrt(D) on held-out samples."""
         return stein_error(self.stein)
@@ -106,29 +128,32 @@ class ScoreStrategy(Protocol):
         """Whether Stein's identity is imposed on the learned score."""
         ...
 
-    def learn(self, train: Samples, held_out: Samples, *, key: jax.Array) -> tuple[Score, float, dict[str, Any]]:
+    def learn(
+        self, train: Samples, held_out: Samples, *, symmetry: Symmetry, key: jax.Array
+    ) -> tuple[Score, float, dict[str, Any]]:
         """The score, the noise level it belongs to, and diagnostics."""
         ...
 
 
-def estimate_score(series: TimeSeries, strategy: ScoreStrategy, *, key: jax.Array) -> ScoreFit:
+def estimate_score(series: TimeSeries, strategy: ScoreStrategy, symmetry: Symmetry, *, key: jax.Array) -> ScoreFit:
     """Learn the score on the training part of a standardised series; calibrate it; judge it on the held-out part.
 
     V = < s(y) y^T > over y = x + sigma z is -I for a perfect score (Stein). The calibrated score is -V^-1 s with V from
-    the training part; the V reported is that of the held-out part.
+    the training part, and the V reported is that of the held-out part, both projected on the symmetry.
     """
     train, held_out = (part.stacked().astype(np.float32) for part in series.split())
-    score, noise_level, diagnostics = strategy.learn(train, held_out, key=keys.named(key, "learn"))
+    score, noise_level, diagnostics = strategy.learn(train, held_out, symmetry=symmetry, key=keys.named(key, "learn"))
     if strategy.calibrate:
         stein = stein_matrix(score.over, train, noise_level, key=keys.named(key, "calibration"))
-        score = score.scaled_by(calibration_matrix(stein))
+        score = score.scaled_by(calibration_matrix(symmetry.project(stein)))
         diagnostics = {**diagnostics, "stein_before_calibration": stein.tolist()}
     parts = [
         stein_matrix(score.over, part, noise_level, key=keys.named(key, f"stein {i}"))
         for i, part in enumerate(np.array_split(held_out, _STEIN_PARTS))
     ]
+    parts = [symmetry.project(part) for part in parts]
     stein, uncertainty = np.mean(parts, axis=0), np.std(parts, axis=0, ddof=1) / np.sqrt(_STEIN_PARTS)
-    covariance = np.cov(train.T.astype(float)).reshape(stein.shape) + noise_level**2 * np.eye(len(stein))
+    covariance = symmetry.project(covariance_matrix(train, noise_level))
     return ScoreFit(
         score, noise_level, stein, float(np.linalg.norm(uncertainty) / np.sqrt(len(stein))), covariance, diagnostics
     )

@@ -5,66 +5,142 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from ..._core import checks, keys
 from ..._core.types import Samples
-from .base import Score
-from .networks import MLP
+from ..symmetry import Symmetry
+from .base import Score, covariance_matrix
+from .networks import MLP, NetworkStrategy, Residual
 from .noise_level import choose_noise_level
-from .training import mean_square, train
+from .training import Schedule, Trained, mean_square, train
+
+_HELD_OUT = 1 << 14
+_PILOT = 6
 
 
 @dataclass(frozen=True)
 class DenoisingScore:
-    """Minimise 1/2 |eps(x + sigma z) - z|^2; the score of p_sigma is -eps / sigma. For any dimension."""
+    """Minimise 1/2 |eps(x + sigma z) - z|^2; the score of p_sigma is -eps / sigma. For any dimension.
 
-    network: MLP = field(default_factory=MLP)
+    Every epoch sees `epoch_samples` samples drawn without replacement. With `precondition` the network learns what the
+    Gaussian score sigma (C + sigma^2)^-1 y leaves over; with `antithetic` every sample is used with z and with -z,
+    which removes the larger part of the noise in the gradient. `average` is the memory of the running mean of the
+    weights; training stops when the held-out loss has not improved for `patience` epochs.
+    """
+
+    network: NetworkStrategy = field(default_factory=MLP)
     noise_level: float | None = None
     batch: int = 1024
-    steps: int = 6000
+    epochs: int = 60
+    epoch_samples: int = 100_000
     learning_rate: float = 2e-3
+    final_rate: float = 0.01
+    average: float = 0.995
+    patience: int | None = None
+    precondition: bool = True
+    antithetic: bool = True
     calibrate: bool = True
 
     def __post_init__(self):
-        checks.offers("network", self.network, "build", "MLP()")
+        checks.offers("network", self.network, "build", "MLP() or UNet1D()")
         checks.optional_positive_number("noise_level", self.noise_level)
-        for name in ("batch", "steps"):
+        for name in ("batch", "epochs", "epoch_samples"):
             checks.integer_at_least(name, getattr(self, name), 1)
-        checks.positive_number("learning_rate", self.learning_rate)
+        if self.patience is not None:
+            checks.integer_at_least("patience", self.patience, 1)
+        for name in ("learning_rate", "final_rate"):
+            checks.positive_number(name, getattr(self, name))
+        checks.fraction("average", self.average)
 
-    def learn(self, train: Samples, held_out: Samples, *, key: jax.Array):
+    def learn(self, train: Samples, held_out: Samples, *, symmetry: Symmetry, key: jax.Array):
         """Choose the noise level if need be, then train at it."""
         evidence: dict[str, Any] = {}
         level = self.noise_level
         if level is None:
+            epochs = max(1, self.epochs // _PILOT)
             level, evidence = choose_noise_level(
-                lambda sigma: self._fit(train, sigma, self.steps // 6, key=key)[0],
+                lambda sigma: self._fit(train, held_out, sigma, epochs, symmetry, key=key)[0],
                 held_out,
                 key=keys.named(key, "noise level"),
             )
-        score, losses = self._fit(train, level, self.steps, key=key)
-        return score, level, {**evidence, "loss_curve": losses[:: max(1, len(losses) // 200)].tolist()}
+        score, trained = self._fit(train, held_out, level, self.epochs, symmetry, key=key)
+        return score, level, {**evidence, **trained.history()}
 
-    def _fit(self, samples: Samples, sigma: float, steps: int, *, key: jax.Array):
+    def _fit(self, samples: Samples, held_out: Samples, sigma: float, epochs: int, symmetry: Symmetry, *, key):
+        covariance = symmetry.project(covariance_matrix(samples, sigma))
         network = self.network.build(samples.shape[1], key=keys.named(key, "network"))
-        data = (jnp.asarray(samples, jnp.float32), jnp.float32(sigma), jnp.zeros(self.batch))
-        fitted, losses = train(
+        if self.precondition:
+            network = Residual(jnp.asarray(sigma * np.linalg.inv(covariance), jnp.float32), network)
+        objective = Denoising(symmetry, self.batch, self.antithetic)
+        schedule = Schedule(
+            epochs,
+            max(1, self.epoch_samples // self.batch),
+            self.learning_rate,
+            self.final_rate,
+            self.average,
+            self.patience,
+        )
+        data = (jnp.asarray(samples, jnp.float32), jnp.float32(sigma))
+        test = perturbed_pairs(held_out, sigma, key=keys.named(key, "held out"))
+        trained = train(
             network,
-            denoising_loss,
+            objective,
             data,
-            steps=steps,
-            learning_rate=self.learning_rate,
+            schedule,
             key=keys.named(key, "training"),
             label="Training the score",
-            average=0.995,
+            held_out=test,
         )
-        return Score.trained_on(samples, fitted.scaled_by(-1 / sigma)), losses
+        fitted = frozen(trained, data, key=keys.named(key, "frozen"))
+        return Score.trained_on(samples, fitted.scaled_by(-1 / sigma), sigma, tail=0.0), trained
 
 
-def denoising_loss(network, data, key):
-    """1/2 < |eps(x + sigma z) - z|^2 > over a random batch."""
-    samples, sigma, batch = data
-    rows_key, noise_key = jax.random.split(key)
-    rows = jax.random.randint(rows_key, batch.shape, 0, len(samples))
-    z = jax.random.normal(noise_key, (len(batch), samples.shape[1]))
-    return mean_square(jax.vmap(network)(samples[rows] + sigma * z) - z)
+@dataclass(frozen=True)
+class Denoising:
+    """1/2 < |eps(x + sigma z) - z|^2 > over random batches, moved around by the symmetry."""
+
+    symmetry: Symmetry
+    batch: int
+    antithetic: bool
+
+    def batches(self, data, steps: int, *, key: jax.Array):
+        """Rows of every batch, drawn without replacement where there are enough, and a key for its noise."""
+        size, rows_key, noise_key = len(data[0]), *jax.random.split(key)
+        count = max(1, self.batch // 2 if self.antithetic else self.batch)
+        if size >= steps * count:
+            rows = jax.random.permutation(rows_key, size)[: steps * count]
+        else:
+            rows = jax.random.randint(rows_key, (steps * count,), 0, size)
+        return rows.reshape(steps, count), jax.random.split(noise_key, steps)
+
+    def loss(self, network, data, batch):
+        """The denoising loss of one batch."""
+        samples, sigma = data
+        rows, key = batch
+        orbit_key, noise_key = jax.random.split(key)
+        x = self.symmetry.moved(samples[rows], key=orbit_key)
+        z = jax.random.normal(noise_key, x.shape)
+        if self.antithetic:
+            x, z = jnp.concatenate([x, x]), jnp.concatenate([z, -z])
+        return mean_square(network.in_batch(x + sigma * z) - z)
+
+    def held_out_loss(self, network, held_out):
+        """The denoising loss at fixed states and fixed noise."""
+        y, z = held_out
+        return mean_square(network.in_batch(y) - z)
+
+
+def perturbed_pairs(samples: Samples, sigma: float, *, key: jax.Array) -> tuple[jax.Array, jax.Array]:
+    """y = x +- sigma z and +-z, for samples spread over the whole record."""
+    x = jnp.asarray(samples[:: max(1, 2 * len(samples) // _HELD_OUT)], jnp.float32)
+    z = jax.random.normal(key, x.shape)
+    return jnp.concatenate([x + sigma * z, x - sigma * z]), jnp.concatenate([z, -z])
+
+
+def frozen(trained: Trained, data, *, key: jax.Array):
+    """The network with any normalisation frozen over perturbed training samples."""
+    samples, sigma = data
+    rows = jax.random.randint(key, (min(len(samples), _HELD_OUT),), 0, len(samples))
+    x = samples[rows]
+    return trained.network.frozen(x + sigma * jax.random.normal(key, x.shape))

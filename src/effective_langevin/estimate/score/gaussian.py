@@ -6,16 +6,21 @@ import jax
 import numpy as np
 
 from ..._core.types import Samples
-from .base import Score, precision_matrix
+from ..symmetry import Symmetry
+from .base import Score, covariance_matrix
 
 
 @dataclass(frozen=True)
 class Gaussian:
-    """s(x) = -C^-1 x. Exact for linear dynamics, the baseline for everything else."""
+    """s(x) = -(C + sigma^2)^-1 x. Exact for linear dynamics, the baseline for everything else.
 
+    A `noise_level` keeps it finite where the data do not spread at all in some direction.
+    """
+
+    noise_level: float = 0.0
     calibrate: bool = False
 
-    def learn(self, train: Samples, held_out: Samples, *, key: jax.Array):
+    def learn(self, train: Samples, held_out: Samples, *, symmetry: Symmetry, key: jax.Array):
         """Invert the covariance of all samples."""
-        everything = np.concatenate([train, held_out])
-        return Score.linear(precision_matrix(everything)), 0.0, {}
+        covariance = symmetry.project(covariance_matrix(np.concatenate([train, held_out]), self.noise_level))
+        return Score.linear(np.linalg.inv(covariance)), self.noise_level, {}

@@ -16,15 +16,17 @@ import numpy as np
 
 from ..._core import checks, keys, progress
 from ..._core.types import Samples, Vector
-from ..partition import Tree, grow_tree
+from ..partition import Tree, grow_tree, segment_sums
+from ..symmetry import Symmetry
 from .base import Score
 from .calibration import perturbed
 from .networks import MLP
 from .noise_level import CANDIDATES, choose_noise_level
-from .training import train
+from .training import Schedule, train
 
 _BLOCK = 1 << 15
 _GROUPS = 8
+_EPOCH = 200
 
 
 @dataclass(frozen=True)
@@ -49,10 +51,11 @@ class KGMM:
         checks.integer_at_least("max_draws", self.max_draws, 2)
         checks.integer_at_least("steps", self.steps, 1)
 
-    def learn(self, train: Samples, held_out: Samples, *, key: jax.Array):
+    def learn(self, train: Samples, held_out: Samples, *, symmetry: Symmetry, key: jax.Array):
         """Choose the noise level if need be, average z in cells, fit the network."""
         evidence: dict[str, Any] = {}
         level = self.noise_level
+        train = np.asarray(symmetry.moved(jnp.asarray(train), key=keys.named(key, "orbit")))
         if level is None:
             pilot = self._partition(train, CANDIDATES[-1], key=key)
             level, evidence = choose_noise_level(
@@ -72,14 +75,14 @@ class KGMM:
 
     def _fit(self, tree: Tree, samples: Samples, sigma: float, max_draws: int, steps: int, *, key: jax.Array):
         means = average_noise(tree, samples, sigma, max_draws, key=keys.named(key, "draws"))
-        network, losses = _interpolate(means, MLP(self.hidden), steps, key=keys.named(key, "network"))
-        score = Score.trained_on(samples, network)
+        trained, scale = _interpolate(means, MLP(self.hidden), steps, key=keys.named(key, "network"))
+        score = Score.trained_on(samples, trained.network.scaled_by(scale), sigma)
         return score, {
             "cells": tree.cells,
             "draws": means.draws,
             "monte_carlo_error": means.monte_carlo_error,
             "sampling_error": means.sampling_error,
-            "loss_curve": losses[:: max(1, len(losses) // 200)].tolist(),
+            **trained.history(),
         }
 
 
@@ -108,9 +111,11 @@ def average_noise(tree: Tree, samples: Samples, sigma: float, max_draws: int, *,
     x = jnp.asarray(np.pad(samples, ((0, fill), (0, 0)), mode="edge"), jnp.float32).reshape(shape)
     valid = jnp.asarray(np.arange(shape[0] * shape[1]) < len(samples), jnp.float32).reshape(shape[:2])
     width, draws, monte_carlo, sampling = samples.shape[1], [], np.inf, 0.0
+    exact = jax.default_backend() != "cpu"
     with progress.task("Averaging noise in cells", max_draws) as tick:
         for draw in range(max_draws):
-            sums = _one_draw(tree, x, valid, jnp.float32(sigma), jax.random.fold_in(key, draw))
+            with jax.enable_x64(exact):
+                sums = _one_draw(tree, x, valid, jnp.float32(sigma), jax.random.fold_in(key, draw), exact)
             draws.append(np.asarray(sums, float))
             tick(1)
             if len(draws) >= 4 and len(draws) % 4 == 0:
@@ -127,20 +132,20 @@ def average_noise(tree: Tree, samples: Samples, sigma: float, max_draws: int, *,
 
 
 @eqx.filter_jit
-def _one_draw(tree: Tree, x, valid, sigma, key):
+def _one_draw(tree: Tree, x, valid, sigma, key, exact: bool):
     """Sums of z, y and 1 per cell and group of blocks, for one antithetic pair of draws."""
 
     def block(sums, inputs):
         points, valid, key, group = inputs
-        z = jax.random.normal(key, points.shape)
+        z = jax.random.normal(key, points.shape, jnp.float32)
         for sign in (1.0, -1.0):
             y = points + sign * sigma * z
-            rows = jnp.concatenate([sign * z, y, jnp.ones((len(y), 1))], axis=1) * valid[:, None]
-            sums = sums.at[group * tree.cells + tree.descend(y)].add(rows)
+            rows = jnp.concatenate([sign * z, y, jnp.ones_like(y[:, :1])], axis=1) * valid[:, None]
+            sums += segment_sums(rows, group * tree.cells + tree.descend(y), len(sums), exact)
         return sums, None
 
     groups = jnp.arange(len(x)) * _GROUPS // len(x)
-    start = jnp.zeros((_GROUPS * tree.cells, 2 * x.shape[-1] + 1))
+    start = jnp.zeros((_GROUPS * tree.cells, 2 * x.shape[-1] + 1), jnp.float32)
     sums = jax.lax.scan(block, start, (x, valid, jax.random.split(key, len(x)), groups))[0]
     return sums.reshape(_GROUPS, tree.cells, -1)
 
@@ -163,19 +168,24 @@ def _interpolate(means: CellScores, network: MLP, steps: int, *, key: jax.Array)
     """Fit the network to the cell scores, in units of their own size."""
     scale = float(np.sqrt(means.weights @ (means.scores**2).mean(axis=1)))
     data = tuple(jnp.asarray(a, jnp.float32) for a in (means.centres, means.scores / scale, means.weights))
-    fitted, losses = train(
-        network.build(means.centres.shape[1], key=key),
-        weighted_loss,
-        data,
-        steps=steps,
-        learning_rate=5e-3,
-        key=key,
-        label="Fitting the network",
-    )
-    return fitted.scaled_by(scale), losses
+    schedule = Schedule(epochs=-(-steps // _EPOCH), steps_per_epoch=min(steps, _EPOCH), learning_rate=5e-3)
+    fresh = network.build(means.centres.shape[1], key=key)
+    return train(fresh, WeightedCells(), data, schedule, key=key, label="Fitting the network"), scale
 
 
-def weighted_loss(network, data, key):
-    """Mean squared error over cells, each counted by its population."""
-    centres, scores, weights = data
-    return jnp.sum(weights[:, None] * (jax.vmap(network)(centres) - scores) ** 2)
+@dataclass(frozen=True)
+class WeightedCells:
+    """Mean squared error over cells, each counted by its population; every step sees all cells."""
+
+    def batches(self, data, steps: int, *, key: jax.Array):
+        """Nothing to choose."""
+        return jnp.arange(steps)
+
+    def loss(self, network, data, batch):
+        """The weighted error."""
+        centres, scores, weights = data
+        return jnp.sum(weights[:, None] * (network.in_batch(centres) - scores) ** 2)
+
+    def held_out_loss(self, network, held_out):
+        """The same on other cells."""
+        return self.loss(network, held_out, None)

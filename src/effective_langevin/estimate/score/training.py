@@ -1,6 +1,8 @@
 """The one compiled training loop, shared by all networks."""
 
 from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Protocol
 
 import equinox as eqx
 import jax
@@ -8,57 +10,130 @@ import jax.numpy as jnp
 import numpy as np
 import optax
 
-from ..._core import progress
+from ..._core import checkpoints, progress
+
+
+class Objective(Protocol):
+    """What is minimised: a frozen description, so that one compilation serves every call with arrays of one shape."""
+
+    def batches(self, data: Any, steps: int, *, key: jax.Array) -> Any:
+        """What each of the `steps` of an epoch sees, stacked along the first axis."""
+        ...
+
+    def loss(self, network: Any, data: Any, batch: Any) -> jax.Array:
+        """The loss of one batch."""
+        ...
+
+    def held_out_loss(self, network: Any, held_out: Any) -> jax.Array:
+        """The loss on data set aside, with nothing random about it."""
+        ...
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """How long and how fast: Adam with a linear warm-up and a cosine decay that ends with the last step.
+
+    The weights kept are an exponential moving average over the last 1 / (1 - average) steps. If the held-out loss has
+    not improved for `patience` epochs, training stops.
+    """
+
+    epochs: int
+    steps_per_epoch: int
+    learning_rate: float
+    final_rate: float = 0.01
+    average: float = 0.99
+    patience: int | None = None
+
+    @property
+    def steps(self) -> int:
+        """Steps in all."""
+        return self.epochs * self.steps_per_epoch
+
+    def rate(self) -> Callable:
+        """Learning rate at each step."""
+        rise = max(1, self.steps // 20)
+        last = self.final_rate * self.learning_rate
+        return optax.warmup_cosine_decay_schedule(0.0, self.learning_rate, rise, max(self.steps, rise + 1), last)
+
+    def optimiser(self) -> optax.GradientTransformation:
+        """Adam at that rate, with no gradient longer than 1: one bad batch must not undo what was learned."""
+        return optax.chain(optax.clip_by_global_norm(1.0), optax.adam(self.rate()))
+
+
+@dataclass(frozen=True)
+class Trained:
+    """A trained network and its history: loss of every step, held-out loss of every epoch."""
+
+    network: Any
+    losses: np.ndarray
+    held_out: np.ndarray
+
+    def history(self, points: int = 200) -> dict[str, Any]:
+        """The curves for a report, thinned by means over equal stretches."""
+        parts = np.array_split(self.losses, min(points, len(self.losses)))
+        return {
+            "loss_curve": [float(p.mean()) for p in parts],
+            "held_out_loss_curve": self.held_out.tolist(),
+            "training_steps": len(self.losses),
+        }
 
 
 def train(
-    network,
-    loss: Callable,
-    data,
-    *,
-    steps: int,
-    learning_rate: float,
-    key: jax.Array,
-    label: str,
-    average: float = 0.99,
-    chunk: int = 200,
-):
-    """Minimise loss(network, data, key) by Adam with a cosine schedule; return averaged weights and the loss curve.
+    network, objective: Objective, data, schedule: Schedule, *, key: jax.Array, label: str, held_out: Any = None
+) -> Trained:
+    """Minimise the objective; with `held_out` data the weights returned are those of the best epoch.
 
-    `loss` must be a module-level function and `data` a pytree of arrays: the loop is then compiled once per shape.
-    The weights returned are an exponential moving average over the last 1 / (1 - average) steps.
+    An interrupted training continues from its checkpoint, if one is kept, and ends with the same bits.
     """
     weights, frame = eqx.partition(network, eqx.is_array)
-    state = (weights, weights, _optimiser(learning_rate, steps).init(weights))
-    calls = -(-steps // chunk)
-    chunk, curve = -(-steps // calls), []
-    with progress.task(label, steps) as tick:
-        for start in range(0, calls * chunk, chunk):
-            now = jax.random.fold_in(key, start)
-            state, losses = _chunk(state, frame, loss, data, now, chunk, learning_rate, steps, average)
-            curve.append(np.asarray(losses))
-            tick(min(chunk, steps - start), f"loss {curve[-1].mean():.4g}")
-    return eqx.combine(state[1], frame), np.concatenate(curve)
+    state = (weights, weights, weights, schedule.optimiser().init(weights))
+    curve: list[list[float]] = []
+    scores: list[float] = []
+    work = ((label, objective, schedule, repr(frame)), (state, data, held_out, key))
+    with progress.task(label, schedule.epochs) as tick, checkpoints.of(*work) as checkpoint:
+        state, notes = checkpoint.restored(state)
+        curve, scores = notes.get("curve", curve), notes.get("scores", scores)
+        tick(len(curve), "resumed" if curve else "")
+        for epoch in range(len(curve), schedule.epochs):
+            if _stalled(scores, schedule.patience):
+                tick(schedule.epochs - epoch, f"held out {scores[-1]:.4g}: no better for {schedule.patience} epochs")
+                break
+            state, losses = _epoch(state, frame, objective, data, jax.random.fold_in(key, epoch), schedule)
+            curve.append(np.asarray(losses, float).tolist())
+            note = f"loss {np.mean(curve[-1]):.4g}"
+            if held_out is not None:
+                scores.append(float(_held_out_loss(state[1], frame, objective, held_out)))
+                note += f", held out {scores[-1]:.4g}"
+                if scores[-1] <= min(scores):
+                    state = (state[0], state[1], state[1], state[3])
+            checkpoint.keep(state, {"curve": curve, "scores": scores})
+            tick(1, note)
+    best = state[1] if held_out is None else state[2]
+    return Trained(eqx.combine(best, frame), np.concatenate(curve), np.array(scores))
 
 
-def _optimiser(learning_rate: float, steps: int) -> optax.GradientTransformation:
-    warm_up = max(1, steps // 20)
-    return optax.adam(optax.warmup_cosine_decay_schedule(0.0, learning_rate, warm_up, steps, 0.01 * learning_rate))
+def _stalled(scores: list[float], patience: int | None) -> bool:
+    return patience is not None and len(scores) - 1 - int(np.argmin(scores or [0.0])) >= patience
 
 
 @eqx.filter_jit
-def _chunk(state, frame, loss, data, key, chunk: int, learning_rate: float, steps: int, average: float):
-    optimiser = _optimiser(learning_rate, steps)
+def _epoch(state, frame, objective: Objective, data, key, schedule: Schedule):
+    optimiser = schedule.optimiser()
 
-    def step(state, key):
-        weights, averaged, inner = state
-        value, gradient = jax.value_and_grad(lambda w: loss(eqx.combine(w, frame), data, key))(weights)
+    def step(state, batch):
+        weights, averaged, best, inner = state
+        value, gradient = jax.value_and_grad(lambda w: objective.loss(eqx.combine(w, frame), data, batch))(weights)
         updates, inner = optimiser.update(gradient, inner)
         weights = optax.apply_updates(weights, updates)
-        averaged = jax.tree.map(lambda a, w: average * a + (1 - average) * w, averaged, weights)
-        return (weights, averaged, inner), value
+        averaged = jax.tree.map(lambda a, w: a + (1 - schedule.average) * (w - a), averaged, weights)
+        return (weights, averaged, best, inner), value
 
-    return jax.lax.scan(step, state, jax.random.split(key, chunk))
+    return jax.lax.scan(step, state, objective.batches(data, schedule.steps_per_epoch, key=key))
+
+
+@eqx.filter_jit
+def _held_out_loss(weights, frame, objective: Objective, held_out):
+    return objective.held_out_loss(eqx.combine(weights, frame), held_out)
 
 
 def mean_square(residual: jax.Array) -> jax.Array:

@@ -1,4 +1,4 @@
-"""Network architectures: small frozen descriptions that build equinox modules for one sample."""
+"""The multilayer perceptron of the paper's low-dimensional systems."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -7,7 +7,7 @@ import equinox as eqx
 import jax
 from jaxtyping import Array, Float
 
-from ..._core import checks
+from ...._core import checks
 
 
 class Layers(eqx.Module):
@@ -21,9 +21,21 @@ class Layers(eqx.Module):
         return self.layers[-1](x)
 
     @property
-    def hidden(self) -> tuple[int, ...]:
-        """Widths of the hidden layers."""
-        return tuple(layer.weight.shape[0] for layer in self.layers[:-1])
+    def architecture(self) -> dict[str, Any]:
+        """What `rebuilt` needs to make a network of the same shape."""
+        return {"kind": "MLP", "hidden": [layer.weight.shape[0] for layer in self.layers[:-1]]}
+
+    def in_batch(self, x: Float[Array, "batch var"]) -> Float[Array, "batch var"]:
+        """Every sample of a batch on its own."""
+        return jax.vmap(self)(x)
+
+    def frozen(self, x: Float[Array, "batch var"]) -> "Layers":
+        """Nothing to freeze."""
+        return self
+
+    def flat(self, dimension: int) -> "Layers":
+        """Already in the form in which it is stepped fastest."""
+        return self
 
     def scaled_by(self, factor: float) -> "Layers":
         """The network times a number, absorbed in its last layer."""

@@ -1,0 +1,111 @@
+"""Checkpoints of long work, without file access inside the stages.
+
+A stage asks `checkpoint = checkpoints.of(settings, arrays)`, continues from `checkpoint.restored(state)` and calls
+`checkpoint.keep(state, notes)` as it goes. Nothing is kept unless a front end has opened a folder with
+`checkpoints.kept_in(folder)`. The file is named by a digest of settings and arrays: work is only ever continued with
+exactly the data, seed and options it was begun with.
+"""
+
+import hashlib
+import json
+import os
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import jax
+import numpy as np
+
+from .errors import ArgumentError
+
+_folder: ContextVar["_Folder | None"] = ContextVar("checkpoint_folder", default=None)
+_PATTERN = "checkpoint-{}.npz"
+
+
+@dataclass(frozen=True)
+class _Folder:
+    path: Path
+    every: float
+
+
+@contextmanager
+def kept_in(folder: str | os.PathLike, every: float = 10.0) -> Iterator[None]:
+    """Keep checkpoints in `folder`, at most one per `every` seconds; they go once the work inside has succeeded."""
+    path = Path(folder)
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ArgumentError(f"Cannot keep checkpoints in {path}: {error}.") from error
+    token = _folder.set(_Folder(path, every))
+    try:
+        yield
+    finally:
+        _folder.reset(token)
+    for file in path.glob(_PATTERN.format("*")):
+        file.unlink()
+
+
+class Checkpoint:
+    """The kept state of one piece of work; without a folder it does nothing."""
+
+    def __init__(self, path: Path | None, every: float):
+        self.path, self.every, self.last = path, every, time.monotonic()
+        self.pending: tuple[Any, dict[str, Any]] | None = None
+
+    def restored(self, state: Any) -> tuple[Any, dict[str, Any]]:
+        """The kept state, in the form of `state`, and the notes kept with it; `state` itself if none was kept."""
+        if self.path is None or not self.path.is_file():
+            return state, {}
+        with np.load(self.path) as file:
+            kept = [file[f"leaf{i}"] for i in range(len(jax.tree.leaves(state)))]
+            notes = json.loads(str(file["notes"]))
+        leaves = [jax.numpy.asarray(new, old.dtype) for old, new in zip(jax.tree.leaves(state), kept)]
+        return jax.tree.unflatten(jax.tree.structure(state), leaves), notes
+
+    def keep(self, state: Any, notes: dict[str, Any]) -> None:
+        """Remember the state; write it if the last writing is long enough ago."""
+        self.pending = (state, notes)
+        if time.monotonic() - self.last >= self.every:
+            self.flush()
+
+    def flush(self) -> None:
+        """Write what was remembered; an older file is replaced only by a complete one."""
+        if self.path is None or self.pending is None:
+            return
+        state, notes = self.pending
+        arrays = {f"leaf{i}": np.asarray(leaf) for i, leaf in enumerate(jax.tree.leaves(state))}
+        temporary = self.path.with_name(f".{self.path.name}.{os.getpid()}.part")
+        try:
+            with temporary.open("wb") as file:
+                np.savez(file, allow_pickle=False, notes=np.array(json.dumps(notes)), **arrays)
+            os.replace(temporary, self.path)
+        finally:
+            temporary.unlink(missing_ok=True)
+        self.pending, self.last = None, time.monotonic()
+
+
+@contextmanager
+def of(settings: Any, arrays: Any) -> Iterator[Checkpoint]:
+    """The checkpoint of a piece of work defined by its settings and arrays; an interrupt leaves the last state."""
+    folder = _folder.get()
+    checkpoint = Checkpoint(None, 0.0)
+    if folder is not None:
+        checkpoint = Checkpoint(folder.path / _PATTERN.format(_digest(settings, arrays)), folder.every)
+    try:
+        yield checkpoint
+    finally:
+        checkpoint.flush()
+
+
+def _digest(settings: Any, arrays: Any) -> str:
+    digest = hashlib.blake2b(repr(settings).encode(), digest_size=8)
+    for leaf in jax.tree.leaves(arrays):
+        is_key = jax.numpy.issubdtype(leaf.dtype, jax.dtypes.prng_key)
+        array = np.asarray(jax.random.key_data(leaf) if is_key else leaf)
+        digest.update(f"{array.shape}{array.dtype}".encode())
+        digest.update(np.ascontiguousarray(array).data)
+    return digest.hexdigest()

@@ -1,0 +1,35 @@
+"""Network architectures: small frozen descriptions that build equinox modules, and back from a stored description.
+
+A built network maps one state to one vector, `network(x)`; `network.in_batch(x)` maps a batch while training, where a
+normalisation may use the statistics of the batch; `network.frozen(x)` is the network as used after training.
+"""
+
+from typing import Any, Protocol
+
+import jax
+
+from .mlp import MLP, Layers
+from .residual import Residual
+from .unet import UNet, UNet1D
+
+__all__ = ["MLP", "Layers", "NetworkStrategy", "Residual", "UNet", "UNet1D", "rebuilt"]
+
+
+class NetworkStrategy(Protocol):
+    """A description of a network."""
+
+    def build(self, dimension: int, *, key: jax.Array) -> Any:
+        """Fresh weights for a state of that dimension."""
+        ...
+
+
+def rebuilt(architecture: dict[str, Any], dimension: int) -> Any:
+    """A network of a stored architecture, with weights that still have to be filled in."""
+    settings = dict(architecture)
+    kind = settings.pop("kind")
+    if kind == "Residual":
+        return Residual.blank(rebuilt(settings["network"], dimension), dimension)
+    description = {"MLP": MLP, "UNet1D": UNet1D}[kind]
+    return description(**{k: tuple(v) if isinstance(v, list) else v for k, v in settings.items()}).build(
+        dimension, key=jax.random.key(0)
+    )

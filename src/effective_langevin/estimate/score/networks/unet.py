@@ -1,0 +1,300 @@
+"""The one-dimensional U-Net of the paper's Kuramoto-Sivashinsky score (Supplement, "1D score U-Net architecture").
+
+States are `channels` fields on a ring of points, field after field. Arrays are (batch, point, channel); a convolution
+is a product of the shifted copies of its input with one matrix, which is fast on every device and, unlike the library
+convolutions of a GPU, gives the same bits every time.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from ...._core import checks
+from ...._core.errors import ArgumentError
+
+Fields = Float[Array, "batch point channel"]
+_VARIANCE_FLOOR = 1e-5
+
+
+class Convolution(eqx.Module):
+    """Circular convolution; with `stride` equal to the kernel the windows do not overlap."""
+
+    weight: Float[Array, "window out"]
+    bias: Float[Array, " out"]
+    stride: int = eqx.field(static=True, default=1)
+
+    @classmethod
+    def fresh(cls, inputs: int, outputs: int, kernel: int, stride: int = 1, *, key: jax.Array) -> "Convolution":
+        """Weights of variance 2 / (number of inputs), which keeps the size of the signal through swish layers."""
+        scale = np.sqrt(2.0 / (kernel * inputs))
+        return cls(scale * jax.random.normal(key, (kernel * inputs, outputs)), jnp.zeros(outputs), stride)
+
+    def __call__(self, h: Fields) -> Fields:
+        points, kernel = h.shape[1], self.weight.shape[0] // h.shape[2]
+        if self.stride > 1:
+            h = jnp.concatenate([h, h[:, : -points % kernel]], axis=1)
+            return h.reshape(len(h), -1, kernel * h.shape[2]) @ self.weight + self.bias
+        before = (kernel - 1) // 2
+        around = np.arange(-before, points + kernel - 1 - before) % points
+        wrapped = h if kernel == 1 else jnp.concatenate([h[:, a : b + 1] for a, b in _runs(around)], axis=1)
+        windows = jnp.concatenate([wrapped[:, i : i + points] for i in range(kernel)], axis=-1)
+        return windows @ self.weight + self.bias
+
+
+def _runs(indices: np.ndarray) -> list[tuple[int, int]]:
+    """First and last index of each run of consecutive integers."""
+    starts = np.flatnonzero(np.diff(indices, prepend=indices[0] - 2) != 1)
+    ends = np.append(starts[1:], len(indices)) - 1
+    return [(int(indices[a]), int(indices[b])) for a, b in zip(starts, ends)]
+
+
+class BatchNorm(eqx.Module):
+    """Each channel with zero mean and unit variance over the batch, then scaled and shifted."""
+
+    scale: Float[Array, " channel"]
+    shift: Float[Array, " channel"]
+
+    def __call__(self, h: Fields) -> Fields:
+        mean, variance = moments(h)
+        return (h - mean) * (self.scale * jax.lax.rsqrt(variance + _VARIANCE_FLOOR)) + self.shift
+
+    def folded_into(self, convolution: Convolution, h: Fields) -> Convolution:
+        """The convolution that already normalises, with the statistics of its output `h` frozen."""
+        mean, variance = moments(h)
+        gain = self.scale / jnp.sqrt(variance + _VARIANCE_FLOOR)
+        return Convolution(convolution.weight * gain, (convolution.bias - mean) * gain + self.shift, convolution.stride)
+
+
+def moments(h: Fields) -> tuple[Array, Array]:
+    """Mean and variance of each channel."""
+    return jnp.mean(h, axis=(0, 1)), jnp.var(h, axis=(0, 1))
+
+
+class Block(eqx.Module):
+    """Convolution, normalisation, swish; twice."""
+
+    convolutions: tuple[Convolution, Convolution]
+    norms: tuple[BatchNorm, BatchNorm] | None
+
+    def __call__(self, h: Fields) -> Fields:
+        for convolution, norm in zip(self.convolutions, self.norms or (lambda h: h,) * 2):
+            h = jax.nn.swish(norm(convolution(h)))
+        return h
+
+    def frozen(self, h: Fields) -> "Block":
+        """The block with its normalisation folded into the convolutions, given a batch of its inputs."""
+        if self.norms is None:
+            return self
+        first, second = self.convolutions
+        inner = first(h)
+        middle = jax.nn.swish(self.norms[0](inner))
+        folded = self.norms[0].folded_into(first, inner), self.norms[1].folded_into(second, second(middle))
+        return Block(folded, None)
+
+
+class UNet(eqx.Module):
+    """Encoder, bottleneck and decoder with skips, then a 1x1 convolution."""
+
+    encoder: list[Block]
+    down: list[Convolution]
+    bottleneck: Block
+    decoder: list[Block]
+    out: Convolution
+    description: "UNet1D" = eqx.field(static=True)
+
+    def __call__(self, x: Float[Array, " var"]) -> Float[Array, " var"]:
+        if self.bottleneck.norms is not None:
+            raise ValueError("A network with batch normalisation must be frozen before it maps single states.")
+        return self.in_batch(x[None])[0]
+
+    def in_batch(self, x: Float[Array, "batch var"]) -> Float[Array, "batch var"]:
+        """A batch of states; a normalisation uses the statistics of the batch."""
+        return self._through(x, lambda block, h: block(h))
+
+    def frozen(self, x: Float[Array, "batch var"]) -> "UNet":
+        """The network with its normalisations frozen at their statistics over `x` and folded away."""
+        blocks = []
+
+        def freeze(block: Block, h: Fields) -> Fields:
+            blocks.append(block.frozen(h))
+            return block(h)
+
+        self._through(x, freeze)
+        levels = len(self.encoder)
+        return UNet(
+            blocks[:levels], self.down, blocks[levels], blocks[levels + 1 :], self.out, self.description.without_norm
+        )
+
+    def flat(self, dimension: int) -> "FlatUNet":
+        """The form in which it is stepped fastest."""
+        return FlatUNet.of(self, dimension)
+
+    def scaled_by(self, factor: float) -> "UNet":
+        """The network times a number, absorbed in its last layer."""
+
+        def ends(network) -> tuple[Any, Any]:
+            return network.out.weight, network.out.bias
+
+        return eqx.tree_at(ends, self, tuple(factor * end for end in ends(self)))
+
+    @property
+    def architecture(self) -> dict[str, Any]:
+        """What `rebuilt` needs to make a network of the same shape."""
+        return self.description.settings
+
+    def _through(self, x: Float[Array, "batch var"], run: Callable[[Block, Fields], Fields]) -> Array:
+        """The wiring, once; `run` says what is done at each block."""
+        h = x.reshape(len(x), self.description.channels, -1).transpose(0, 2, 1)
+        skips = []
+        for block, down in zip(self.encoder, self.down):
+            h = run(block, h)
+            skips.append(h)
+            h = down(h)
+        h = run(self.bottleneck, h)
+        for block, skip in zip(self.decoder, reversed(skips)):
+            wider = jnp.repeat(h, 2, axis=1)[:, : skip.shape[1]]
+            h = run(block, jnp.concatenate([wider, skip], axis=-1))
+        return self.out(h).transpose(0, 2, 1).reshape(x.shape)
+
+
+@dataclass(frozen=True)
+class UNet1D:
+    """A U-Net on a ring of points, as in the paper: widths `base` times `multipliers`, twice the last at the bottom.
+
+    `normalization` is "batch" (as published; its statistics over training samples are frozen afterwards) or "none".
+    With several `channels` the state is field after field, each on the same points.
+    """
+
+    base: int = 16
+    multipliers: tuple[int, ...] = (1, 2, 4)
+    kernel: int = 5
+    channels: int = 1
+    normalization: str = "none"
+
+    def __post_init__(self):
+        for name in ("base", "kernel", "channels"):
+            checks.integer_at_least(name, getattr(self, name), 1)
+        object.__setattr__(self, "multipliers", checks.integers_at_least("multipliers", self.multipliers, 1))
+        checks.one_of("normalization", self.normalization, ("batch", "none"))
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """The description as plain data."""
+        return {
+            "kind": "UNet1D",
+            "base": self.base,
+            "multipliers": list(self.multipliers),
+            "kernel": self.kernel,
+            "channels": self.channels,
+            "normalization": self.normalization,
+        }
+
+    @property
+    def without_norm(self) -> "UNet1D":
+        """The same shape after freezing."""
+        return UNet1D(self.base, self.multipliers, self.kernel, self.channels)
+
+    def build(self, dimension: int, *, key: jax.Array) -> UNet:
+        """Fresh weights for a state of that dimension; the last layer starts at zero."""
+        points, rest = divmod(dimension, self.channels)
+        if rest or points < 2 ** len(self.multipliers):
+            raise ArgumentError(
+                f"UNet1D with {len(self.multipliers)} levels and {self.channels} channel(s) needs {self.channels} x "
+                f"at least {2 ** len(self.multipliers)} variables, but the series has {dimension}. Use fewer "
+                "`multipliers`, or another network."
+            )
+        keys = iter(jax.random.split(key, 8 * len(self.multipliers) + 8))
+        widths = [self.base * m for m in self.multipliers]
+
+        def block(inputs: int, outputs: int) -> Block:
+            first, second = (Convolution.fresh(n, outputs, self.kernel, key=next(keys)) for n in (inputs, outputs))
+            norm = BatchNorm(jnp.ones(outputs), jnp.zeros(outputs))
+            return Block((first, second), (norm, norm) if self.normalization == "batch" else None)
+
+        encoder = [block(a, b) for a, b in zip([self.channels, *widths[:-1]], widths)]
+        down = [Convolution.fresh(w, w, 2, 2, key=next(keys)) for w in widths]
+        above = [2 * widths[-1], *widths[:0:-1]]
+        decoder = [block(a + b, b) for a, b in zip(above, widths[::-1])]
+        out = Convolution.fresh(widths[0], self.channels, 1, key=next(keys))
+        out = Convolution(jnp.zeros_like(out.weight), out.bias)
+        return UNet(encoder, down, block(widths[-1], 2 * widths[-1]), decoder, out, self)
+
+
+class FlatUNet(eqx.Module):
+    """The same function as a frozen U-Net, with every convolution written out as one matrix over points and channels.
+
+    At the few points of the lower levels a convolution is nearly a full matrix anyway: twice the arithmetic, but no
+    copying of shifted inputs, which is what takes the time when many members are stepped together on a GPU.
+    """
+
+    encoder: list[tuple[Array, Array]]
+    decoder: list[tuple[Array, Array, Array]]
+    channels: int = eqx.field(static=True)
+    levels: int = eqx.field(static=True)
+
+    @classmethod
+    def of(cls, network: UNet, dimension: int) -> "FlatUNet":
+        """Write out the convolutions for states of that dimension."""
+        points, widths = dimension // network.description.channels, [network.description.channels]
+        encoder, decoder, sizes = [], [], []
+        for block, down in zip(network.encoder, network.down):
+            for convolution in (*block.convolutions, down):
+                encoder.append(_written_out(convolution, points, widths[-1]))
+                widths.append(len(convolution.bias))
+            sizes.append((points, widths[-1]))
+            points = -(-points // 2)
+        for convolution in network.bottleneck.convolutions:
+            encoder.append(_written_out(convolution, points, widths[-1]))
+            widths.append(len(convolution.bias))
+        inner = (points, widths[-1])
+        for block, outer in zip(network.decoder, reversed(sizes)):
+            decoder += [_merging(block.convolutions[0], inner, outer)]
+            inner = outer[0], len(block.convolutions[0].bias)
+            matrix, bias = _written_out(block.convolutions[1], *inner)
+            decoder += [(matrix, bias[:0], bias)]
+        encoder.append(_written_out(network.out, *inner))
+        return cls(encoder, decoder, network.description.channels, len(network.encoder))
+
+    def __call__(self, x: Float[Array, " var"]) -> Float[Array, " var"]:
+        h, skips, layers = x.reshape(self.channels, -1).T.reshape(-1), [], iter(self.encoder)
+        for _ in range(self.levels):
+            for _ in range(2):
+                h = jax.nn.swish(_affine(next(layers), h))
+            skips.append(h)
+            h = _affine(next(layers), h)
+        for _ in range(2):
+            h = jax.nn.swish(_affine(next(layers), h))
+        for i, skip in enumerate(reversed(skips)):
+            above, beside, bias = self.decoder[2 * i]
+            h = jax.nn.swish(h @ above + skip @ beside + bias)
+            matrix, _, bias = self.decoder[2 * i + 1]
+            h = jax.nn.swish(h @ matrix + bias)
+        return _affine(next(layers), h).reshape(-1, self.channels).T.reshape(-1)
+
+
+def _affine(layer: tuple[Array, Array], h: Array) -> Array:
+    return h @ layer[0] + layer[1]
+
+
+def _written_out(convolution: Convolution, points: int, channels: int) -> tuple[Array, Array]:
+    """Matrix and bias of a convolution over all points at once."""
+    units = jnp.eye(points * channels).reshape(-1, points, channels)
+    answers = convolution(units) - convolution.bias
+    return answers.reshape(len(units), -1), jnp.tile(convolution.bias, answers.shape[1])
+
+
+def _merging(convolution: Convolution, inner: tuple[int, int], outer: tuple[int, int]) -> tuple[Array, Array, Array]:
+    """Matrices of a decoder's first convolution for what comes from below, repeated, and for what skips beside it."""
+    (few, deep), (points, wide) = inner, outer
+    units = jnp.eye(few * deep).reshape(-1, few, deep)
+    below = jnp.concatenate([jnp.repeat(units, 2, axis=1)[:, :points], jnp.zeros((len(units), points, wide))], axis=-1)
+    beside = jnp.eye(points * wide).reshape(-1, points, wide)
+    beside = jnp.concatenate([jnp.zeros((len(beside), points, deep)), beside], axis=-1)
+    matrices = [(convolution(u) - convolution.bias).reshape(len(u), -1) for u in (below, beside)]
+    return matrices[0], matrices[1], jnp.tile(convolution.bias, points)

@@ -1,0 +1,228 @@
+"""Symmetries of the state space: what the process looks the same under.
+
+A symmetry averages matrices over its group, Phi_G = mean_g U_g Phi U_g^T, splits them into the blocks that the group
+leaves independent (one per Fourier mode on a ring), and moves samples around on their orbits. Translations on a ring of
+points make Phi circulant; reflections as well make it symmetric, so that nothing circulates (paper, O(2)).
+"""
+
+import warnings
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from .._core import checks
+from .._core.errors import ArgumentError, EstimateWarning
+from .._core.types import Matrix, Vector
+from ..data import Standardizer, TimeSeries, lagged_moments
+
+_BOOTSTRAP = 1000
+
+
+class Symmetry(Protocol):
+    """What the estimators ask of a symmetry. States are (..., var), matrices (..., var, var)."""
+
+    def check(self, dimension: int) -> None:
+        """Refuse a series whose variables the group cannot act on."""
+        ...
+
+    def moved(self, x: Float[Array, "sample var"], *, key: jax.Array) -> Float[Array, "sample var"]:
+        """Every sample moved by a random element of the group (traceable)."""
+        ...
+
+    def project(self, matrix: Matrix) -> Matrix:
+        """Mean over the group."""
+        ...
+
+    def project_vector(self, vector: Vector) -> Vector:
+        """Mean over the group."""
+        ...
+
+    def blocks(self, matrix: Matrix) -> np.ndarray:
+        """The independent blocks of a projected matrix, (..., block, n, n)."""
+        ...
+
+    def joined(self, blocks: np.ndarray, dimension: int) -> Matrix:
+        """The matrix with the given blocks."""
+        ...
+
+
+@dataclass(frozen=True)
+class NoSymmetry:
+    """Nothing is known: one block, nothing averaged."""
+
+    def check(self, dimension: int) -> None:
+        """Any series will do."""
+
+    def moved(self, x, *, key: jax.Array):
+        """The samples as they are."""
+        return x
+
+    def project(self, matrix: Matrix) -> Matrix:
+        """The matrix as it is."""
+        return matrix
+
+    def project_vector(self, vector: Vector) -> Vector:
+        """The vector as it is."""
+        return vector
+
+    def blocks(self, matrix: Matrix) -> np.ndarray:
+        """One block."""
+        return matrix[..., None, :, :]
+
+    def joined(self, blocks: np.ndarray, dimension: int) -> Matrix:
+        """The one block."""
+        return blocks[..., 0, :, :]
+
+
+@dataclass(frozen=True)
+class Translations:
+    """The variables are points on a ring, and no point is special: SO(2).
+
+    With several `channels` the state is field after field, each on the same points.
+    """
+
+    channels: int = 1
+
+    def __post_init__(self):
+        checks.integer_at_least("channels", self.channels, 1)
+
+    def check(self, dimension: int) -> None:
+        """The points must be the same number for each field, and at least three."""
+        if dimension % self.channels or dimension // self.channels < 3:
+            raise ArgumentError(
+                f"{type(self).__name__} acts on {self.channels} field(s) of at least 3 points on a ring, but the "
+                f"series has {dimension} variables."
+            )
+
+    def moved(self, x, *, key: jax.Array):
+        """Every sample shifted around the ring by a random number of points."""
+        shift = jax.random.randint(key, (len(x), 1), 0, x.shape[1] // self.channels)
+        return self._shifted(x, shift)
+
+    def project(self, matrix: Matrix) -> Matrix:
+        """Every block circulant."""
+        return self.joined(self.blocks(matrix), matrix.shape[-1])
+
+    def project_vector(self, vector: Vector) -> Vector:
+        """The mean of each field at all its points."""
+        fields = vector.reshape(*vector.shape[:-1], self.channels, -1)
+        return np.broadcast_to(fields.mean(axis=-1, keepdims=True), fields.shape).reshape(vector.shape)
+
+    def blocks(self, matrix: Matrix) -> np.ndarray:
+        """One channel x channel block per Fourier mode: the transform of the mean over each circulant diagonal."""
+        points = matrix.shape[-1] // self.channels
+        grid = matrix.reshape(*matrix.shape[:-2], self.channels, points, self.channels, points)
+        here = np.arange(points)
+        diagonals = np.moveaxis(grid, -2, -3)[..., (here[:, None] + here) % points, here]
+        return np.moveaxis(np.fft.rfft(diagonals.mean(axis=-1), axis=-1), -1, -3)
+
+    def joined(self, blocks: np.ndarray, dimension: int) -> Matrix:
+        """The block-circulant matrix with these modes."""
+        points = dimension // self.channels
+        columns = np.fft.irfft(np.moveaxis(blocks, -3, -1), points, axis=-1)
+        here = np.arange(points)
+        grid = np.moveaxis(columns[..., (here[:, None] - here) % points], -3, -2)
+        return grid.reshape(*blocks.shape[:-3], dimension, dimension)
+
+    def _shifted(self, x, shift):
+        points = x.shape[1] // self.channels
+        within = (jnp.arange(points) - shift) % points
+        place = jnp.concatenate([points * c + within for c in range(self.channels)], axis=1)
+        return jnp.take_along_axis(x, place, axis=1)
+
+
+@dataclass(frozen=True)
+class TranslationsAndReflections(Translations):
+    """No point and no direction on the ring is special: O(2), so that Phi_A = 0 for a single field.
+
+    A reflection maps field u(x) to `parity` u(-x); give one parity (1 or -1) for all fields, or one for each.
+    """
+
+    parity: int | tuple[int, ...] = 1
+
+    def __post_init__(self):
+        super().__post_init__()
+        signs = self.parity if isinstance(self.parity, tuple | list) else (self.parity,) * self.channels
+        if len(signs) != self.channels or any(sign not in (-1, 1) for sign in signs):
+            raise ArgumentError(
+                f"Argument `parity` must be 1 or -1, for all fields or for each of {self.channels}, but got "
+                f"{self.parity!r}."
+            )
+        object.__setattr__(self, "parity", tuple(int(sign) for sign in signs))
+
+    @property
+    def _signs(self) -> np.ndarray:
+        return np.asarray(self.parity)
+
+    def moved(self, x, *, key: jax.Array):
+        """Every sample shifted at random, and half of them reflected."""
+        shift_key, flip_key = jax.random.split(key)
+        flip = jax.random.bernoulli(flip_key, 0.5, (len(x), 1))
+        fields = x.reshape(len(x), self.channels, -1)[..., ::-1] * jnp.asarray(self._signs, x.dtype)[:, None]
+        return super().moved(jnp.where(flip, fields.reshape(x.shape), x), key=shift_key)
+
+    def project_vector(self, vector: Vector) -> Vector:
+        """The mean of each even field; an odd one has none."""
+        even = np.repeat((1 + self._signs) / 2, vector.shape[-1] // self.channels)
+        return even * super().project_vector(vector)
+
+    def blocks(self, matrix: Matrix) -> np.ndarray:
+        """As for translations; the reflection maps a mode to its complex conjugate, with the signs of the fields."""
+        modes = super().blocks(matrix)
+        return 0.5 * (modes + np.outer(self._signs, self._signs) * modes.conj())
+
+
+def common_units(units: Standardizer, symmetry: Symmetry) -> Standardizer:
+    """Mean and standard deviation averaged over the variables that the symmetry makes alike."""
+    mean = symmetry.project_vector(units.mean)
+    second = symmetry.project(np.diag(units.std**2 + (units.mean - mean) ** 2))
+    return Standardizer(mean, np.sqrt(np.diagonal(second)))
+
+
+@dataclass(frozen=True)
+class SymmetryTest:
+    """How far the data are from a symmetry: |C - C_G| / |C|, and how often chance does as much."""
+
+    distance: float
+    chance: float
+
+    @property
+    def respected(self) -> bool:
+        """Whether the departure is within what the sampling error explains (1 in 1000)."""
+        return self.chance > 1e-3
+
+
+def compare_with_projection(series: TimeSeries, symmetry: Symmetry, lag: int, groups: int = 32) -> SymmetryTest:
+    """Compare C(0), C(lag) of a standardised series with their projections, against a bootstrap over blocks of time."""
+    moments = lagged_moments(series.segments, series.segments, [0, lag], groups)
+
+    def departure(weights: np.ndarray) -> np.ndarray:
+        correlation = moments.mean(weights)
+        return correlation - symmetry.project(correlation)
+
+    observed = departure(np.ones(groups))
+    rng = np.random.default_rng(0)
+    draws = rng.multinomial(groups, np.full(groups, 1 / groups), _BOOTSTRAP).astype(float)
+    scatter = np.array([np.linalg.norm(departure(w) - observed) for w in draws])
+    size = np.linalg.norm(observed)
+    chance = (1 + np.sum(scatter >= size)) / (1 + _BOOTSTRAP)
+    return SymmetryTest(float(size / np.linalg.norm(moments.mean())), float(chance))
+
+
+def checked_symmetry(series: TimeSeries, symmetry: Symmetry, lag: int = 1) -> dict[str, Any]:
+    """The evidence that a standardised series has the symmetry it is said to have; a warning if it has not."""
+    if isinstance(symmetry, NoSymmetry):
+        return {}
+    result = compare_with_projection(series, symmetry, lag)
+    if not result.respected:
+        warnings.warn(
+            f"The data do not respect {type(symmetry).__name__}: their correlations are {100 * result.distance:.2g} % "
+            "away from it, more than sampling error explains. Leave out `symmetry`, or choose a smaller group.",
+            EstimateWarning,
+            stacklevel=3,
+        )
+    return {"symmetry_distance": result.distance, "symmetry_chance": result.chance}

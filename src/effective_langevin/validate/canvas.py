@@ -1,0 +1,112 @@
+"""What all figures share: colours, style, panels, legends and labels."""
+
+from collections.abc import Sequence
+from functools import wraps
+from typing import Any
+
+import matplotlib
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.patches import Patch
+
+from .._core.errors import ArgumentError
+
+DATA, MODEL = "#0072B2", "#D55E00"  # two colours that all kinds of colour vision tell apart (Okabe and Ito)
+WIDTH = 9.4
+STYLE: Any = {
+    "font.family": "sans-serif",
+    "font.size": 9,
+    "axes.titlesize": 9.5,
+    "axes.labelsize": 9,
+    "xtick.labelsize": 8,
+    "ytick.labelsize": 8,
+    "legend.fontsize": 9,
+    "legend.frameon": False,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.linewidth": 0.8,
+    "axes.formatter.limits": (-3, 4),
+    "axes.edgecolor": "#444444",
+    "axes.grid": True,
+    "grid.color": "#e6e6e6",
+    "grid.linewidth": 0.6,
+    "axes.axisbelow": True,
+    "lines.linewidth": 1.5,
+    "figure.facecolor": "white",
+    "axes.facecolor": "white",
+}
+
+
+def styled(draw):
+    """Draw with the style of the package, without touching the settings of the session."""
+
+    @wraps(draw)
+    def inner(*args, **kwargs):
+        with matplotlib.rc_context(STYLE):
+            return draw(*args, **kwargs)
+
+    return inner
+
+
+def panels(count: int, columns: int, height: float, axes: Any, *, blocks: Sequence[int] | None = None, width=None):
+    """The axes given, or `count` new ones in rows of `columns` (or of the lengths in `blocks`)."""
+    if axes is not None:
+        given = np.asarray(axes, dtype=object).ravel()
+        if len(given) != count:
+            raise ArgumentError(f"Argument `axes` must hold {count} axes, but got {len(given)}.")
+        return given
+    rows = blocks or [columns] * (count // columns) + [count % columns] * (count % columns > 0)
+    size = (width or min(WIDTH, 4.8 * columns), height * len(rows) + 0.4)
+    figure = Figure(figsize=size, layout="constrained")
+    grid = figure.add_gridspec(len(rows), columns)
+    return np.array([figure.add_subplot(grid[r, c]) for r, n in enumerate(rows) for c in range(n)], dtype=object)
+
+
+def even_columns(count: int) -> int:
+    """Columns of at most four that fill their rows as evenly as they can."""
+    return -(-count // -(-count // 4))
+
+
+def in_rows(count: int, columns: int) -> list[range]:
+    """What stands in each row of `columns` panels."""
+    return [range(start, min(start + columns, count)) for start in range(0, count, columns)]
+
+
+def band(ax: Axes, x, y, error, colour: str, dashes: str, marker: str = "") -> None:
+    """A curve with a band of two standard errors."""
+    if error is not None:
+        ax.fill_between(x, y - 2 * error, y + 2 * error, color=colour, alpha=0.2, linewidth=0)
+    ax.plot(x, y, dashes, color=colour, marker=marker)
+
+
+def legend(axes: np.ndarray, handles: Sequence[Any] | None = None, *, dashed: bool = False) -> None:
+    """One legend per figure, above the panels; inside the first panel when the figure is not ours."""
+    figure = axes[0].figure
+    if handles is None:
+        style = "--" if dashed else "-"
+        handles = [
+            Line2D([], [], color=DATA, label="data") if dashed else Patch(color=DATA, alpha=0.5, label="data"),
+            Line2D([], [], color=MODEL, linestyle=style, label="model"),
+        ]
+    if isinstance(figure, Figure) and figure.get_layout_engine() and len(figure.axes) == len(axes):
+        figure.legend(handles=handles, loc="outside upper left", ncols=len(handles))
+    else:
+        axes[0].legend(handles=handles)
+
+
+def label(name: str, unit: str) -> str:
+    """A name with its unit."""
+    return f"{short(name, 24)} [{plain(unit)}]" if unit else short(name, 24)
+
+
+def short(name: str, limit: int = 10) -> str:
+    """A name that fits; of a long one the two ends, since numbers often stand last."""
+    kept = limit // 2
+    return plain(name if len(name) <= limit else f"{name[: limit - kept - 1]}…{name[-kept:]}")
+
+
+def plain(text: str) -> str:
+    """A dollar sign in a name is a dollar sign, not mathematics."""
+    return text.replace("$", r"\$")

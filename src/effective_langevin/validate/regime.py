@@ -1,0 +1,79 @@
+"""What was done because of the regime of the series, in words: smooth at its interval, or narrower than the noise."""
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ..model import LangevinModel
+from .ring_comparison import RingComparison
+from .wording import after_number, short
+
+if TYPE_CHECKING:
+    from .comparison import Validation
+
+
+def ballistic(model: LangevinModel) -> bool:
+    """Whether the mobility is an effective one over a finite horizon, because the motion is smooth at short times."""
+    return model.mobility.diagnostics.get("horizon_rule") == "finite"
+
+
+def regime(validation: "Validation") -> str:
+    """That the series is smooth at its sampling interval, what this means, and what was done; else nothing."""
+    model, found = validation.model, validation.model.mobility.diagnostics
+    if not ballistic(model):
+        return ""
+    power = 1 + found.get("quadratic_variation_slope", 1.0)
+    return (
+        "Regime: the series is smooth (ballistic) at its sampling interval: squared displacements grow as "
+        f"h^{power:.2f} with the interval h, where a diffusion has h^1 and smooth motion h^2. Phi(T) then rises from "
+        "zero with the horizon T, and there is no Phi(0+): the Phi used is the effective one where the rise ends or "
+        f"the response changes sign, {horizon_words(validation)}. An overdamped model cannot follow the curvature of "
+        "the autocorrelations at lags shorter than that."
+    )
+
+
+def horizon_words(validation: "Validation") -> str:
+    """The horizons at which an effective mobility was taken, of the modes that matter where there are modes."""
+    used = _chosen_horizons(validation)
+    low, high = (short(float(value)) for value in (used.min(), used.max()))
+    span = f"T = {low}" if low == high else f"T = {low} to {high}"
+    modes = " for the modes that hold most of the variance" if RingComparison.of(validation) and low != high else ""
+    longest = validation.model.mobility.diagnostics["horizon"][-1]
+    unfinished = used.max() >= longest * (1 - 1e-9)
+    which = "the" if low == high else f"{high} is the"
+    note = f" ({which} longest horizon tried; the rise had not ended there)" if unfinished else ""
+    return f"{span}{after_number(validation.data.time_unit)}{modes}{note}"
+
+
+def unresolved(validation: "Validation") -> str:
+    """In how many modes the data say nothing about the mobility; else nothing."""
+    by_mode = validation.model.mobility.diagnostics.get("phi_by_mode")
+    if by_mode is None:
+        return ""
+    lost = int(np.isnan(np.asarray(by_mode, float)).any(axis=1).sum())
+    if not lost:
+        return ""
+    return (
+        f"In {lost} of the {len(by_mode)} Fourier modes the data spread less than the noise level: they say nothing "
+        "about Phi there, and it was given its typical value."
+    )
+
+
+def denoised(validation: "Validation") -> str:
+    """That simulated states were denoised, and why; else nothing."""
+    score = validation.model.score
+    if score.resolved:
+        return ""
+    return (
+        f"Denoised: the noise level of the score ({score.noise_level:g} standard deviations) exceeds the spread of the "
+        "data in some directions, so every simulated state was replaced by the clean state expected from it before it "
+        "was compared."
+    )
+
+
+def _chosen_horizons(validation: "Validation") -> np.ndarray:
+    chosen = np.atleast_1d(validation.model.mobility.diagnostics["chosen_horizon"]).astype(float)
+    ring = RingComparison.of(validation)
+    if ring is None:
+        return chosen
+    return chosen[sorted({k for c in range(ring.channels) for k in ring.leading(c)})]

@@ -1,0 +1,216 @@
+"""What the report shows of fields on a ring in place of figures and tables variable by variable."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from scipy.ndimage import gaussian_filter
+
+from . import plots, ring, ring_plots
+from .canvas import panels, styled
+from .ring_comparison import SIDES, RingComparison
+from .wording import digits, short, typeset
+
+WINDOW = 15.0
+MOST_FRAMES = 600
+MOST_FIELDS = 3
+_JOINED_BINS = 4
+_PAIR_BINS, _FEW_PAIR_BINS, _PAIR_SAMPLES = 50, 25, 500_000
+
+
+def ring_figures(comparison: RingComparison) -> dict[str, Any]:
+    """Axes of every figure, by name; they replace those variable by variable."""
+    makers: dict[str, Callable[[RingComparison], Any]] = {
+        "hovmoeller": _hovmoeller,
+        "pdfs": _densities,
+        "pairs": _pairs,
+        "acfs": _point_acfs,
+        "mode_variances": _mode_variances,
+        "mode_acfs": _mode_acfs,
+        "phi_by_horizon": _phi_by_mode,
+    }
+    return {name: make(comparison) for name, make in makers.items()}
+
+
+def field_rows(comparison: RingComparison) -> list[dict[str, Any]]:
+    """One row per field, pooled over its points: mean, standard deviation, integral time, KL and ACF difference."""
+    kl, acfs = comparison.kl(), comparison.point_acfs
+    rows = []
+    for c, (name, unit) in enumerate(zip(comparison.fields, comparison.units)):
+        samples = [comparison.samples[side][:, c] for side in SIDES]
+        std = [float(s.std()) for s in samples]
+        times = [comparison.integral_times(acfs[side][:, c]) for side in SIDES]
+        gap = np.sqrt(np.mean((acfs["data"][:, c] - acfs["model"][:, c]) ** 2))
+        rows.append(
+            {
+                "name": f"{name} (all points)",
+                "unit": unit,
+                "mean": [typeset(digits(float(s.mean()), 0.1 * std[0])[0]) for s in samples],
+                "std": [digits(value, 0.1 * std[0])[0] for value in std],
+                "time": [digits(value, 0.1 * times[0])[0] for value in times],
+                "kl": typeset(short(float(kl[c]))),
+                "acf": short(float(gap)),
+            }
+        )
+    return rows
+
+
+def mode_rows(comparison: RingComparison) -> list[dict[str, Any]]:
+    """One row per leading mode: share of variance, variances, integral times, ACF difference, Phi and its horizon."""
+    found = comparison.validation.model.mobility.diagnostics
+    rows = []
+    for c in range(min(comparison.channels, MOST_FIELDS)):
+        for k in comparison.leading(c):
+            acfs = [comparison.mode_acfs[side][:, c, k] for side in SIDES]
+            times = [comparison.integral_times(acf) for acf in acfs]
+            chosen = found.get("chosen_horizon") if "phi_by_mode" in found else None
+            rows.append(
+                {
+                    "name": f"{comparison.fields[c]}, {k}" if comparison.channels > 1 else str(k),
+                    "share": f"{100 * comparison.shares(c)[k]:.0f} %",
+                    "variance": [typeset(digits(float(comparison.variances[side][c, k]))[0]) for side in SIDES],
+                    "time": [digits(value, 0.1 * times[0])[0] for value in times],
+                    "acf": short(float(np.sqrt(np.mean((acfs[0] - acfs[1]) ** 2)))),
+                    "phi": typeset(digits(float(_phi_of_modes(comparison)[c, k]))[0]),
+                    "horizon": "" if chosen is None else short(float(chosen[k])),
+                }
+            )
+    return rows
+
+
+def _hovmoeller(comparison: RingComparison):
+    """The same stretch of time of model and data, of the first fields."""
+    v = comparison.validation
+    longest = min(max(len(s) for s in series.segments) for series in (v.data, v.paths))
+    frames = min(longest, MOST_FRAMES, round(WINDOW * float(v.integral_times.max()) / v.data.dt) + 1)
+    pieces = {name: max(s.segments, key=len)[:frames] for name, s in (("model", v.paths), ("data", v.data))}
+    if comparison.channels == 1:
+        return ring_plots.plot_hovmoeller(
+            v.data.dt * np.arange(frames),
+            pieces,
+            title=comparison.fields[0],
+            unit=comparison.units[0],
+            time_unit=v.data.time_unit,
+        )
+    shown = range(min(comparison.channels, MOST_FIELDS))
+    fields = {
+        f"{name}, {comparison.fields[c]} (standardised)": v.model.units.to_standard(piece)[:, _field(comparison, c)]
+        for c in shown
+        for name, piece in pieces.items()
+    }
+    return ring_plots.plot_hovmoeller(v.data.dt * np.arange(frames), fields, time_unit=v.data.time_unit)
+
+
+@styled
+def _densities(comparison: RingComparison):
+    edges = comparison.edges[:MOST_FIELDS, ::_JOINED_BINS]
+    densities = []
+    for side in SIDES:
+        counts = comparison.counts[side][:MOST_FIELDS]
+        joined = counts.reshape(len(counts), -1, _JOINED_BINS).sum(axis=2)
+        densities.append(joined / joined.sum(axis=1, keepdims=True) / np.diff(edges, axis=1))
+    beside = panels(2, 2, 2.5, None) if len(edges) == 1 else None
+    names, units = comparison.fields[:MOST_FIELDS], comparison.units[:MOST_FIELDS]
+    axes = plots.plot_pdfs(edges, *densities, names=names, units=units, axes=beside)
+    if beside is not None:
+        beside[0].set_xlabel(beside[1].get_xlabel())
+    return axes
+
+
+def _pairs(comparison: RingComparison):
+    """Joint densities of each field at two points, 1, 2 and 3 apart."""
+    bins = _PAIR_BINS if comparison.validation.data.n_samples * comparison.points > _PAIR_SAMPLES else _FEW_PAIR_BINS
+    width = 1 + len(ring.OFFSETS)
+    edges, names, units, densities = [], [], [], {side: {} for side in SIDES}
+    for c in range(min(comparison.channels, MOST_FIELDS)):
+        stem = "u" if comparison.channels == 1 else comparison.fields[c].split(" … ")[0]
+        edges += [np.linspace(comparison.edges[c, 0], comparison.edges[c, -1], bins + 1)] * width
+        names += [f"{stem}(j)", *(f"{stem}(j + {offset})" for offset in ring.OFFSETS)]
+        units += [comparison.units[c]] * width
+        for side, counts in comparison.pair_counts(c, bins).items():
+            for place, joint in enumerate(counts, 1):
+                cell = np.outer(np.diff(edges[-1]), np.diff(edges[-1]))
+                densities[side][c * width, c * width + place] = gaussian_filter(joint, 0.8) / joint.sum() / cell
+    return plots.plot_pair_densities(np.array(edges), densities["data"], densities["model"], names=names, units=units)
+
+
+def _point_acfs(comparison: RingComparison):
+    shown = slice(None, MOST_FIELDS)
+    errors = comparison.errors(lambda covariances: ring.point_acf(covariances, comparison.points)[:, shown])
+    return ring_plots.plot_correlations(
+        comparison.tau,
+        {side: acf[:, shown] for side, acf in comparison.point_acfs.items()},
+        errors=errors,
+        titles=[f"{name}, mean over points" for name in comparison.fields[shown]],
+        time_unit=comparison.validation.data.time_unit,
+    )
+
+
+@styled
+def _mode_variances(comparison: RingComparison):
+    shown = range(min(comparison.channels, MOST_FIELDS))
+    axes = panels(len(shown), len(shown), 2.7, None)
+    errors = comparison.errors(lambda covariances: covariances[0])
+    for c, ax in zip(shown, axes):
+        ring_plots.plot_mode_variances(
+            {side: variance[c] for side, variance in comparison.variances.items()},
+            noise_level=comparison.validation.model.score.noise_level,
+            errors={side: error[c] for side, error in errors.items()},
+            ax=ax,
+        )
+        ax.set_title(comparison.fields[c])
+    return axes
+
+
+def _mode_acfs(comparison: RingComparison):
+    """Autocorrelations of the leading modes of the first fields."""
+    shown = [(c, k) for c in range(min(comparison.channels, MOST_FIELDS)) for k in comparison.leading(c)]
+    fields, modes = (list(index) for index in zip(*shown))
+    errors = comparison.errors(lambda covariances: ring.mode_acf(covariances)[:, fields, modes])
+    return ring_plots.plot_correlations(
+        comparison.tau,
+        {side: acf[:, fields, modes] for side, acf in comparison.mode_acfs.items()},
+        errors=errors,
+        titles=[_mode_title(comparison, c, k) for c, k in shown],
+        time_unit=comparison.validation.data.time_unit,
+    )
+
+
+def _phi_by_mode(comparison: RingComparison):
+    """Phi_k(T) of the leading modes, from the diagnostics of the mobility; of several fields, the mean over them."""
+    model, found = comparison.validation.model, comparison.validation.model.mobility.diagnostics
+    if "phi_by_mode" in found:
+        curves, used = np.asarray(found["phi_by_mode"], float), np.asarray(found["phi_of_mode"]) / comparison.channels
+        chosen = np.asarray(found["chosen_horizon"], float)
+    elif "phi_by_horizon" in found:
+        standard = model.units.mobility_to_standard(np.asarray(found["phi_by_horizon"], float))
+        curves = ring.modes_of(standard, comparison.channels).mean(axis=1).T
+        used, chosen = _phi_of_modes(comparison).mean(axis=0), None
+    else:
+        return None
+    modes = [k for k in comparison.leading(0) if np.isfinite(curves[k]).all()]
+    return ring_plots.plot_phi_by_mode(
+        np.asarray(found["horizon"]),
+        curves,
+        used,
+        chosen=chosen,
+        modes=modes,
+        titles=[f"k = {k}" for k in modes],
+        time_unit=model.time_unit,
+    )
+
+
+def _phi_of_modes(comparison: RingComparison) -> np.ndarray:
+    model = comparison.validation.model
+    return ring.modes_of(model.units.mobility_to_standard(model.mobility.matrix), comparison.channels)
+
+
+def _mode_title(comparison: RingComparison, channel: int, mode: int) -> str:
+    share = f"{100 * comparison.shares(channel)[mode]:.0f} %"
+    if comparison.channels > 1:
+        return f"{comparison.fields[channel]}, mode {mode} ({share})"
+    return f"mode {mode} ({share} of the variance)"
+
+
+def _field(comparison: RingComparison, channel: int) -> slice:
+    return slice(channel * comparison.points, (channel + 1) * comparison.points)

@@ -1,0 +1,234 @@
+import dataclasses
+import json
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import effective_langevin as el
+from effective_langevin.estimate.score import Score
+from effective_langevin.estimate.score.networks import Residual, rebuilt
+from effective_langevin.estimate.score.networks.unet import BatchNorm, Convolution
+
+KEY = jax.random.key(0)
+RNG = np.random.default_rng(0)
+SMALL = el.UNet1D(base=2, multipliers=(1, 2))
+SMALL_BATCH = dataclasses.replace(SMALL, normalization="batch")
+SHAPES = {
+    "11 points": (SMALL, 11),
+    "kernel 4 on 3 points": (el.UNet1D(base=4, multipliers=(2,), kernel=4), 3),
+    "2 fields of 7 points": (el.UNet1D(base=2, multipliers=(3,), kernel=2, channels=2), 14),
+}
+each_shape = pytest.mark.parametrize(("description", "dimension"), SHAPES.values(), ids=SHAPES.keys())
+
+
+def built(description, dimension, seed=0):
+    """A network with random weights and biases everywhere: the last layer starts at zero, which would hide all else."""
+    shapes = eqx.filter_eval_shape(description.build, dimension, key=KEY)
+    rng = np.random.default_rng(seed)
+    return jax.tree.map(
+        lambda a: jnp.asarray(rng.normal(size=a.shape) * np.sqrt(1 / a.shape[0]), a.dtype),
+        shapes,
+        is_leaf=lambda a: isinstance(a, jax.ShapeDtypeStruct),
+    )
+
+
+def states(dimension, count=6):
+    return jnp.asarray(np.random.default_rng(dimension).normal(size=(count, dimension)), jnp.float32)
+
+
+def shifted(x, by, channels=1):
+    """Every field moved around the ring."""
+    return np.roll(np.asarray(x).reshape(*x.shape[:-1], channels, -1), by, axis=-1).reshape(x.shape)
+
+
+def apart(one, other):
+    """Largest difference relative to the size of the values."""
+    return np.abs(np.asarray(one) - np.asarray(other)).max() / np.abs(np.asarray(other)).max()
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _compiled_quickly():
+    """Compiling takes most of the time of these tests, running none."""
+    before = jax.config.values["jax_disable_most_optimizations"]
+    jax.config.update("jax_disable_most_optimizations", True)
+    yield
+    jax.config.update("jax_disable_most_optimizations", before)
+
+
+# The convolution, against a plain loop.
+
+
+@pytest.mark.parametrize(("kernel", "points"), [(5, 9), (5, 8), (2, 7), (4, 6), (1, 5), (3, 3), (5, 3), (8, 3)])
+def test_a_convolution_is_circular_and_centred(kernel, points):
+    """An even kernel reaches one point further ahead than back; a long one goes round the ring more than once."""
+    h, weight = RNG.normal(size=(2, points, 3)), RNG.normal(size=(kernel, 3, 4))
+    bias, expected = RNG.normal(size=4), np.zeros((2, points, 4))
+    for p in range(points):
+        for i in range(kernel):
+            expected[:, p] += h[:, (p + i - (kernel - 1) // 2) % points] @ weight[i]
+    convolution = Convolution(jnp.asarray(weight.reshape(-1, 4), jnp.float32), jnp.asarray(bias, jnp.float32))
+    np.testing.assert_allclose(convolution(jnp.asarray(h, jnp.float32)), expected + bias, atol=1e-5)
+
+
+@pytest.mark.parametrize("points", [6, 7, 2, 3])
+def test_a_strided_convolution_takes_pairs_and_closes_the_ring_where_one_is_left_over(points):
+    h, weight = RNG.normal(size=(2, points, 3)), RNG.normal(size=(2, 3, 4))
+    here = np.arange(0, points, 2)
+    expected = h[:, here] @ weight[0] + h[:, (here + 1) % points] @ weight[1]
+    convolution = Convolution(jnp.asarray(weight.reshape(-1, 4), jnp.float32), jnp.zeros(4), stride=2)
+    np.testing.assert_allclose(convolution(jnp.asarray(h, jnp.float32)), expected, atol=1e-5)
+
+
+# The U-Net.
+
+
+@eqx.filter_jit
+def in_batch(network, x):
+    return network.in_batch(x)
+
+
+@eqx.filter_jit
+def every_form(network, x):
+    """A batch at once, its states one by one, and in the flat form."""
+    return network.in_batch(x), jax.vmap(network)(x), jax.vmap(network.flat(x.shape[1]))(x)
+
+
+@eqx.filter_jit
+def before_and_after_freezing(network, x):
+    return network.in_batch(x), network.in_batch(x[:3]), network.frozen(x)
+
+
+@each_shape
+def test_the_u_net_maps_states_to_vectors_of_the_same_length_in_every_form_alike(description, dimension):
+    x = states(dimension)
+    batch, single, flat = every_form(built(description, dimension), x)
+    assert batch.shape == x.shape
+    assert np.std(batch) > 0.01
+    for other in (single, flat):
+        assert apart(other, batch) < 1e-5
+
+
+@each_shape
+def test_freezing_keeps_the_values_on_the_batch_it_was_frozen_on(description, dimension):
+    """And frees them from who else is in the batch, on whom a normalised network depends."""
+    x = states(dimension, 32)
+    network = built(dataclasses.replace(description, normalization="batch"), dimension)
+    normalised, part, frozen = before_and_after_freezing(network, x)
+    assert apart(part, normalised[:3]) > 1e-2
+    for other in every_form(frozen, x):
+        assert apart(other, normalised) < 1e-4
+    assert frozen.architecture == {**description.settings, "normalization": "none"}
+
+
+def test_a_fresh_u_net_is_zero_and_keeps_the_size_of_its_signal_before_that():
+    """With weights of variance 2 / inputs a signal neither dies nor explodes through the layers before the last."""
+    network, x = el.UNet1D(base=8, multipliers=(1, 2)).build(16, key=KEY), states(16, 64)
+    np.testing.assert_array_equal(in_batch(network, x), 0)
+    first = jnp.zeros_like(network.out.weight).at[0].set(1.0)
+    size = np.std(in_batch(eqx.tree_at(lambda n: n.out.weight, network, first), x))
+    assert 0.05 < size < 5
+
+
+def test_the_u_net_commutes_with_shifts_by_a_whole_cell_of_its_lowest_level_only():
+    description = el.UNet1D(base=2, multipliers=(1, 2), channels=2, normalization="batch")
+    network, x = built(description, 32), states(32)
+    straight = in_batch(network, x)
+    for by in (4, 8, -4):
+        assert apart(in_batch(network, shifted(x, by, 2)), shifted(straight, by, 2)) < 1e-5
+    for by in (1, 2, 3):
+        assert apart(in_batch(network, shifted(x, by, 2)), shifted(straight, by, 2)) > 1e-2
+
+
+def test_fields_are_stored_one_after_the_other():
+    """Two fields of 8 points: a pulse in the second reaches the first through the channels, at the same place."""
+    network = built(el.UNet1D(base=2, multipliers=(1,), kernel=1, channels=2), 16)
+    quiet, pulse = in_batch(network, jnp.zeros((2, 16)).at[1, 8 + 6].set(1.0))
+    # With kernel 1 only the pairs of the downward step spread it: points 6 and 7, of both fields.
+    assert np.flatnonzero(np.abs(pulse - quiet) > 1e-6).tolist() == [6, 7, 14, 15]
+
+
+def test_batch_normalisation_makes_every_channel_of_zero_mean_and_unit_spread():
+    norm = BatchNorm(jnp.array([1.0, 2.0]), jnp.array([0.0, -3.0]))
+    h = norm(jnp.asarray(RNG.normal([5.0, 1.0], [3.0, 0.1], (50, 4, 2)), jnp.float32))
+    np.testing.assert_allclose(h.mean(axis=(0, 1)), [0, -3], atol=1e-4)
+    # The variance floor of 1e-5 is a thousandth of the variance of the second channel.
+    np.testing.assert_allclose(h.std(axis=(0, 1)), [1, 2], rtol=1e-3)
+
+
+def test_a_network_with_batch_normalisation_must_be_frozen_before_it_maps_single_states():
+    with pytest.raises(ValueError, match="must be frozen"):
+        SMALL_BATCH.build(8, key=KEY)(jnp.zeros(8))
+
+
+NETWORKS = {
+    "MLP": lambda: built(el.MLP((5, 3)), 8),
+    "UNet": lambda: built(SMALL, 8),
+    "Residual": lambda: Residual(jnp.asarray(RNG.normal(size=(8, 8)), jnp.float32), built(SMALL, 8)),
+}
+each_network = pytest.mark.parametrize("make", NETWORKS.values(), ids=NETWORKS.keys())
+
+
+@each_network
+def test_every_network_has_the_same_values_in_every_form_and_can_be_multiplied(make):
+    network, x = make(), states(8)
+    batch, single, flat = every_form(network, x)
+    frozen, scaled = in_batch(network.frozen(x), x), in_batch(network.scaled_by(-2.5), x)
+    for other in (single, flat, frozen, scaled / -2.5):
+        assert apart(other, batch) < 1e-5
+
+
+@each_network
+def test_a_network_is_rebuilt_from_its_architecture_with_the_same_structure(make):
+    network = make()
+    again = rebuilt(json.loads(json.dumps(network.architecture)), 8)
+    assert again.architecture == network.architecture
+    assert jax.tree.structure(again) == jax.tree.structure(network)
+    assert [a.shape for a in jax.tree.leaves(again)] == [a.shape for a in jax.tree.leaves(network)]
+
+
+def test_a_residual_is_the_linear_map_plus_the_network():
+    matrix, network, x = RNG.normal(size=(8, 8)), built(SMALL, 8), states(8)
+    residual = Residual(jnp.asarray(matrix, jnp.float32), network)
+    expected = np.asarray(x) @ matrix.T + np.asarray(in_batch(network, x))
+    for value in every_form(residual, x):
+        assert apart(value, expected) < 1e-5
+
+
+@pytest.mark.parametrize(
+    ("description", "dimension", "least"),
+    [(el.UNet1D(), 7, 8), (el.UNet1D(multipliers=(1,)), 1, 2), (el.UNet1D(multipliers=(1, 2), channels=2), 9, 4)],
+    ids=repr,
+)
+def test_too_few_variables_for_the_levels_are_refused(description, dimension, least):
+    channels = description.channels
+    message = rf"needs {channels} x at least {least} variables, but the series has {dimension}\. Use fewer"
+    with pytest.raises(el.ArgumentError, match=message):
+        description.build(dimension, key=KEY)
+
+
+# On disk.
+
+
+@pytest.fixture(scope="module")
+def ring_model():
+    """A linear model of eight variables, to be given other scores."""
+    series = el.TimeSeries(np.random.default_rng(1).normal(size=(400, 8)).cumsum(axis=0) % 3, dt=0.1)
+    return el.fit(series, score=el.Gaussian(), mobility=el.QuadraticVariation(), seed=0)
+
+
+def test_a_saved_model_with_a_preconditioned_normalised_u_net_simulates_the_same_paths(ring_model, tmp_path):
+    unet = built(el.UNet1D(base=2, multipliers=(1,), normalization="batch"), 8).frozen(states(8))
+    network = Residual(jnp.asarray(RNG.normal(size=(8, 8)), jnp.float32), unet)
+    function = Score.learned(network, np.eye(8), -np.ones(8), np.ones(8)).scaled_by(0.1 * np.eye(8))
+    model = dataclasses.replace(ring_model, score=dataclasses.replace(ring_model.score, function=function))
+    model.save(tmp_path / "model.safetensors")
+    loaded = el.load(tmp_path / "model.safetensors")
+    paths = [m.simulate(0.5, members=3, seed=2, step=0.05).values for m in (model, loaded)]
+    np.testing.assert_array_equal(*paths)
+    x = model.states[:5]
+    np.testing.assert_array_equal(model.drift(x), loaded.drift(x))
+    # The network matters, it is not the Gaussian part that is compared.
+    assert apart(model.drift(x), ring_model.drift(x)) > 0.1
