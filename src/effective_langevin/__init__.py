@@ -16,6 +16,7 @@ from ._core.errors import (
     ModelFileError,
 )
 from .data import Standardizer, TimeSeries
+from .data.readers import read
 from .estimate.mobility import (
     CorrelationFit,
     FiniteVolume,
@@ -56,6 +57,7 @@ __all__ = [
     "Validation",
     "fit",
     "load",
+    "read",
     "systems",
     "validate",
 ]

@@ -35,6 +35,7 @@ PUBLIC = [
     "Validation",
     "fit",
     "load",
+    "read",
     "systems",
     "validate",
 ]

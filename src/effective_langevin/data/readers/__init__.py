@@ -1,0 +1,139 @@
+"""Files and labelled arrays in: `read` makes a `TimeSeries` of whatever holds the data."""
+
+import glob
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..._core import checks
+from ..._core.errors import DataError
+from ..series import TimeSeries
+from .arrays import from_array, from_mapping, read_hdf5, read_npy, read_npz
+from .labelled import from_xarray, read_netcdf, read_zarr
+from .records import Record, Wishes, assemble
+from .tables import from_dataframe, read_parquet
+from .text import read_text
+
+__all__ = ["read"]
+
+FORMATS: dict[str, Callable[[Path, Wishes], list[Record]]] = {
+    **dict.fromkeys((".nc", ".nc4", ".cdf"), read_netcdf),
+    ".zarr": read_zarr,
+    **dict.fromkeys((".h5", ".hdf5"), read_hdf5),
+    ".npz": read_npz,
+    ".npy": read_npy,
+    **dict.fromkeys((".csv", ".tsv", ".txt", ".dat"), read_text),
+    **dict.fromkeys((".parquet", ".pq"), read_parquet),
+}
+
+
+def read(
+    source: Any,
+    *,
+    variables: str | Sequence[str] | None = None,
+    dt: float | None = None,
+    time: Any = None,
+    member: str | None = None,
+    resample: bool | float | None = None,
+    join: bool = False,
+    names: Sequence[str] | None = None,
+    units: Sequence[str] | None = None,
+    time_unit: str | None = None,
+) -> TimeSeries:
+    """Make a `TimeSeries` of a file, several files, or labelled data in memory.
+
+    source: a path or pattern ("run_*.nc") of NetCDF, Zarr, HDF5, .npz, .npy, text (.csv, .tsv, .txt, .dat) or Parquet
+        files; a DataArray, Dataset, DataFrame or Series; a dictionary of arrays; an array; or a list of any of these.
+        Each entry of a list and each file is a record of its own, and no lag crosses from one to the next.
+    variables: which variables, in this order. Default: all numbers that run along time.
+    dt: the sampling interval. Needed only where there is no time coordinate, and refused where it contradicts one.
+    time: the name of the time coordinate, the stamps themselves, or False to disregard the one there is. Default: the
+        dimension, column, key or index called time, t, date, datetime or timestamp, or made of dates.
+    member: the dimension or column that tells records apart. Default: the one called member, ensemble or realization
+        (columns: also trajectory; dimensions: also number).
+    resample: True, or a step, to interpolate linearly onto a uniform grid. This smooths: the short-lag statistics of
+        the result are those of straight lines, so choose a step no shorter than the typical one. Intervals longer than
+        three typical steps stay gaps.
+    join: the files continue one another in time and make one record.
+    names, units, time_unit: labels that replace those found; with a `time_unit`, times are converted to it.
+
+    The time coordinate must be uniform to a twentieth of a step. Whole stamps may be missing: they become gaps, counted
+    in `dropped`. Dates are counted from 1970-01-01 in the unit noted in the file, or the largest that one step fills.
+    Stamps that keep their place in the month (the first, the middle, the end) count as uniform in months, whatever the
+    28 to 31 days between them, and as years if all are whole years apart. Other stamps are refused.
+    """
+    wishes = Wishes(
+        variables=None if variables is None else (variables,) if isinstance(variables, str) else tuple(variables),
+        dt=checks.optional_positive_number("dt", dt),
+        time=time,
+        member=member,
+        resample=checks.switch_or_positive("resample", resample),
+        join=bool(join),
+        names=names,
+        units=units,
+        time_unit=time_unit,
+    )
+    return assemble(_records(source, wishes, "the source"), wishes)
+
+
+def _records(source: Any, wishes: Wishes, where: str) -> list[Record]:
+    """The records of one source, by its kind."""
+    if isinstance(source, str | os.PathLike):
+        return [record for path in _paths(source) for record in _reader(path)(path, wishes)]
+    if isinstance(source, Mapping) and not _from(source, "xarray"):
+        arrays = {str(k): v if hasattr(v, "dtype") else np.asarray(v) for k, v in source.items()}
+        return from_mapping(arrays, "the dictionary", wishes)
+    if _from(source, "xarray"):
+        return from_xarray(source, f"the {type(source).__name__}", wishes)
+    if _from(source, "pandas"):
+        return from_dataframe(source, f"the {type(source).__name__}", wishes)
+    if isinstance(source, list | tuple) and len(source) and all(_is_source(entry) for entry in source):
+        return [
+            replace(record, where=record.where if isinstance(entry, str | os.PathLike) else f"{record.where} {i}")
+            for i, entry in enumerate(source)
+            for record in _records(entry, wishes, f"entry {i} of the list")
+        ]
+    if isinstance(source, TimeSeries) or not (np.iterable(source) or hasattr(source, "__array__")):
+        checks.instance_of("source", source, (Path, np.ndarray, list), "Or an xarray or pandas object.")
+    return from_array(source, "the array" if where == "the source" else where, wishes)
+
+
+def _is_source(entry: Any) -> bool:
+    """Whether an entry of a list is a source of its own rather than a row of numbers."""
+    return isinstance(entry, str | os.PathLike | Mapping) or _from(entry, "xarray") or _from(entry, "pandas") or (
+        np.ndim(entry) == 2
+    )  # fmt: skip
+
+
+def _from(source: Any, library: str) -> bool:
+    """Whether an object comes from a library, without importing that library."""
+    return type(source).__module__.split(".")[0] == library
+
+
+def _paths(source: str | os.PathLike) -> list[Path]:
+    """The file, or the files that match the pattern, in alphabetical order."""
+    path = Path(source)
+    if path.exists():
+        return [path]
+    matches = [Path(p) for p in sorted(glob.glob(str(source), recursive=True))]
+    if not matches:
+        raise DataError(
+            f"No file matches {source}." if glob.has_magic(str(source)) else f"There is no file or folder at {source}."
+        )
+    return matches
+
+
+def _reader(path: Path) -> Callable[[Path, Wishes], list[Record]]:
+    """The reader for a suffix."""
+    reader = FORMATS.get(path.suffix.lower())
+    if reader is None:
+        raise DataError(f"The format of {path} cannot be told from its suffix. Known are: {', '.join(FORMATS)}.")
+    if path.is_dir() and reader is not read_zarr:
+        raise DataError(
+            f"{path} is a folder; give the files in it, for example with the pattern {path}/*{path.suffix}."
+        )
+    return reader
