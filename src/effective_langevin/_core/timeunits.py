@@ -31,6 +31,14 @@ def canonical(text: str) -> str:
     return _BY_NAME.get(word) or _BY_NAME.get(word.removesuffix("s"), "")
 
 
+def ratio(unit: float, other: float) -> float:
+    """How many of the `other` fill one `unit`, both in seconds: whole numbers and their inverses come out exact."""
+    if unit < other:
+        return 1 / ratio(other, unit)
+    count = unit / other
+    return float(round(count)) if abs(count - round(count)) < 1e-9 * count else count
+
+
 def label(text: str) -> str:
     """What to print: the user's own word, or the usual name where the text is a CF reference such as "days since"."""
     return canonical(text) or text.split(" since ")[0].strip() if " since " in text else text.strip()

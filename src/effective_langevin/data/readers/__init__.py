@@ -49,7 +49,8 @@ def read(
     source: a path or pattern ("run_*.nc") of NetCDF, Zarr, HDF5, .npz, .npy, text (.csv, .tsv, .txt, .dat) or Parquet
         files; a DataArray, Dataset, DataFrame or Series; a dictionary of arrays; an array; or a list of any of these.
         Each entry of a list and each file is a record of its own, and no lag crosses from one to the next.
-    variables: which variables, in this order. Default: all numbers that run along time.
+    variables: which variables, in this order. Default: all numbers that run along time, in the order of the file; HDF5
+        and Zarr keep no order, so theirs is alphabetical.
     dt: the sampling interval. Needed only where there is no time coordinate, and refused where it contradicts one.
     time: the name of the time coordinate, the stamps themselves, or False to disregard the one there is. Default: the
         dimension, column, key or index called time, t, date, datetime or timestamp, or made of dates.

@@ -55,7 +55,7 @@ def to_grid(stamps: Stamps, where: str, unit: str = "") -> Grid:
         checks.one_of("time_unit", wanted or unit, [u for u in timeunits.SECONDS if u not in timeunits.CALENDAR])
     known = wanted or timeunits.canonical(stamps.unit)
     name = known if known and known not in timeunits.CALENDAR else _natural_unit(dates)
-    scale = timeunits.SECONDS[name] / dates.tick_seconds
+    scale = timeunits.ratio(timeunits.SECONDS[name], dates.tick_seconds)
     times = (dates.ticks - dates.ticks[0]) / scale
     return _fit(float(dates.ticks[0] / scale), times, 0.0, unit or name, stamps.name, where)
 
@@ -88,7 +88,7 @@ def _numeric(stamps: Stamps, where: str, unit: str) -> Grid:
     kind = stamps.values.dtype
     epsilon = float(np.finfo(kind).eps) if kind.kind == "f" else 0.0
     has, wants = timeunits.canonical(stamps.unit), timeunits.canonical(unit)
-    scale = timeunits.SECONDS[has] / timeunits.SECONDS[wants] if has and wants and has != wants else 1.0
+    scale = timeunits.ratio(timeunits.SECONDS[has], timeunits.SECONDS[wants]) if has and wants else 1.0
     times = (values - values[0]) * scale
     _check_increasing(times, stamps.name, where)
     resolution = 2 * epsilon * float(np.abs(values).max()) * scale

@@ -55,7 +55,7 @@ def _parsed(values: np.ndarray, what: str) -> np.ndarray:
             out[row] = parse_iso(value if isinstance(value, str) else value.isoformat())
         except (ValueError, AttributeError):
             raise DataError(
-                f"{what} hold {value!r} in row {row}, which is neither a number nor a date such as 2024-01-31T06:00."
+                f"{what} hold {str(value)!r} in row {row}, neither a number nor a date such as 2024-01-31T06:00."
             ) from None
     return out
 

@@ -1,6 +1,8 @@
 """Labelled arrays: xarray objects in memory, NetCDF files and Zarr stores."""
 
+import warnings
 from collections.abc import Hashable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -30,13 +32,17 @@ def _opened(path: Path, wishes: Wishes, kind: str, engine: str | None) -> list[R
     import xarray as xr
 
     try:
-        raw = xr.open_dataset(path, engine=engine, decode_times=False, chunks=None)
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "Failed to open Zarr store with consolidated metadata")
+            raw = xr.open_dataset(path, engine=engine, decode_times=False)
     except ImportError:
         raise
     except Exception as error:  # every backend raises its own kind
         reason = str(error).strip().split("\n")[0]
         raise DataError(f"{path} is not a readable {kind} (damaged, truncated or of another kind): {reason}") from error
     with raw:
+        if engine == "zarr":
+            raw = raw[sorted(raw.data_vars, key=str)]  # a folder lists its variables in any order
         return from_dataset(_with_dates(raw), str(path), wishes)
 
 
@@ -84,7 +90,7 @@ def from_dataset(data: Any, where: str, wishes: Wishes) -> list[Record]:
     starts = _starts(data, member)
     labels = ["" if member is None else f" ({member} {v})" for v in (data[member].values if member else [0])]
     return [
-        Record(block, where + label, tuple(names), tuple(units), _shifted(stamps, start))
+        _unpadded(Record(block, where + label, tuple(names), tuple(units), _shifted(stamps, start)), member is not None)
         for block, label, start in zip(values, labels, starts)
     ]
 
@@ -180,3 +186,12 @@ def _starts(data: Any, member: str | None) -> np.ndarray:
 
 def _shifted(stamps: Stamps | None, start: float) -> Stamps | None:
     return stamps if stamps is None or not start else Stamps(stamps.values + start, stamps.name, stamps.unit)
+
+
+def _unpadded(record: Record, is_member: bool) -> Record:
+    """Rows without any value before and after a member fill up the array and are no gaps; with stamps they can go."""
+    there = np.flatnonzero(~np.isnan(record.values).all(axis=1))
+    if not is_member or record.stamps is None or not len(there):
+        return record
+    rows = slice(there[0], there[-1] + 1)
+    return replace(record, values=record.values[rows], stamps=replace(record.stamps, values=record.stamps.values[rows]))

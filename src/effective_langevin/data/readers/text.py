@@ -18,7 +18,7 @@ _UNIT = re.compile(r"^(?P<name>.*\S)\s*\[(?P<unit>[^\]]*)\]$")
 def read_text(path: Path, wishes: Wishes) -> list[Record]:
     """A table of numbers, with dates allowed in the time column; the header may be missing or behind a #."""
     lines, comment = _content(path)
-    delimiter = _delimiter(lines[0][1])
+    delimiter = _delimiter([line for _, line in lines[:2]])
     header = _header(lines, comment, delimiter)
     if not lines:
         raise DataError(f"{path} has a header but no rows.")
@@ -47,9 +47,9 @@ def _content(path: Path) -> tuple[list[tuple[int, str]], str]:
     return lines, comment
 
 
-def _delimiter(line: str) -> str | None:
-    """Tab, semicolon or comma, whichever the first line holds; otherwise any white space."""
-    return next((d for d in "\t;," if d in line), None)
+def _delimiter(lines: list[str]) -> str | None:
+    """Tab, semicolon or comma, whichever the first two lines hold; otherwise any white space."""
+    return next((d for d in "\t;," if any(d in line for line in lines)), None)
 
 
 def _cells(line: str, delimiter: str | None) -> list[str]:
