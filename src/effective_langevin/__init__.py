@@ -15,7 +15,7 @@ from ._core.errors import (
     EstimateWarning,
     ModelFileError,
 )
-from .data import Standardizer, TimeSeries
+from .data import Standardizer, TimeSeries, preprocess
 from .data.readers import read
 from .estimate.mobility import (
     CorrelationFit,
@@ -57,6 +57,7 @@ __all__ = [
     "Validation",
     "fit",
     "load",
+    "preprocess",
     "read",
     "systems",
     "validate",

@@ -520,6 +520,8 @@ def test_records_far_apart_keep_their_starts():
     assert array.sizes["time"] == 30
     assert array.coords["start"].values.tolist() == [0.0, 1e6]
     same(el.read(array), series)
+    with pytest.raises(el.DataError, match="too far apart for one axis of dates"):
+        series.to_xarray(origin="1970-01-01")
 
 
 @pytest.mark.parametrize("step", ["D", "6h", "MS", "YS"])

@@ -57,6 +57,24 @@ def integers_at_least(name: str, value: Any, least: int) -> tuple[int, ...]:
     return tuple(integer_at_least(name, v, least) for v in value)
 
 
+def at_most(name: str, value: int, most: int, why: str) -> None:
+    """Refuse a number beyond what the data allow."""
+    if value > most:
+        raise _bad(name, f"at most {most}, {why}", value)
+
+
+def distinct(name: str, value: Sequence[Any]) -> None:
+    """Refuse an empty list and one that repeats itself."""
+    if not len(value) or len(set(value)) < len(value):
+        raise _bad(name, "a list of one or more distinct entries", value)
+
+
+def not_empty(name: str, value: Sequence[Any], describe: str) -> None:
+    """Refuse an empty list."""
+    if not len(value):
+        raise _bad(name, describe, value)
+
+
 def offers(name: str, value: Any, method: str, examples: str) -> Any:
     """Return `value` if it is an object with that method."""
     if not callable(getattr(value, method, None)) or isinstance(value, type):

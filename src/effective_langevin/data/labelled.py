@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from .._core import checks, timeunits
+from .._core.errors import DataError
 from .series import TimeSeries
 
 
@@ -20,9 +21,11 @@ def to_xarray(series: TimeSeries, *, dataset: bool = False, origin: str | None =
     import xarray as xr
 
     values, times, starts = _on_one_axis(series)
+    if starts is not None and origin is not None:
+        raise DataError("The records begin too far apart for one axis of dates. Leave `origin` out.")
     coords: dict[str, Any] = {
         "member": ("member", np.arange(len(values)), {"standard_name": "realization", "long_name": "member"}),
-        "time": ("time", *_time_coordinate(times, series.time_unit, origin if starts is None else None)),
+        "time": ("time", *_time_coordinate(times, series.time_unit, origin)),
     }
     if starts is not None:
         coords["start"] = ("member", starts, {"long_name": "time at which the member begins"})

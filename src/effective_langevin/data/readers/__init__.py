@@ -47,8 +47,8 @@ def read(
     """Make a `TimeSeries` of a file, several files, or labelled data in memory.
 
     source: a path or pattern ("run_*.nc") of NetCDF, Zarr, HDF5, .npz, .npy, text (.csv, .tsv, .txt, .dat) or Parquet
-        files; a DataArray, Dataset, DataFrame or Series; a dictionary of arrays; an array; or a list of any of these.
-        Each entry of a list and each file is a record of its own, and no lag crosses from one to the next.
+        files; a DataArray, Dataset, DataFrame, dictionary of arrays or array; or a list of these. Each file and each
+        entry of a list is a record of its own: no lag crosses to the next. With `join` they make one, ordered in time.
     variables: which variables, in this order. Default: all numbers that run along time, in the order of the file; HDF5
         and Zarr keep no order, so theirs is alphabetical.
     dt: the sampling interval. Needed only where there is no time coordinate, and refused where it contradicts one.
@@ -56,28 +56,15 @@ def read(
         dimension, column, key or index called time, t, date, datetime or timestamp, or made of dates.
     member: the dimension or column that tells records apart. Default: the one called member, ensemble or realization
         (columns: also trajectory; dimensions: also number).
-    resample: True, or a step, to interpolate linearly onto a uniform grid. This smooths: the short-lag statistics of
-        the result are those of straight lines, so choose a step no shorter than the typical one. Intervals longer than
-        three typical steps stay gaps.
-    join: the files continue one another in time and make one record.
-    names, units, time_unit: labels that replace those found; with a `time_unit`, times are converted to it.
+    resample: True, or a step, to interpolate linearly onto a uniform grid. This smooths: short lags then show straight
+        lines, so choose no step shorter than the typical one. Intervals beyond three typical steps stay gaps.
+    names, units, time_unit: labels that replace those found; times are converted to `time_unit`.
 
-    The time coordinate must be uniform to a twentieth of a step. Whole stamps may be missing: they become gaps, counted
-    in `dropped`. Dates are counted from 1970-01-01 in the unit noted in the file, or the largest that one step fills.
-    Stamps that keep their place in the month (the first, the middle, the end) count as uniform in months, whatever the
-    28 to 31 days between them, and as years if all are whole years apart. Other stamps are refused.
+    Stamps must be uniform to a twentieth of a step; whole ones may be missing, they become gaps counted in `dropped`.
+    Dates are counted from 1970-01-01 in the unit noted in the file, or the largest that one step fills. Stamps that
+    keep their place in the month count as uniform in months, whatever the 28 to 31 days between, or in years.
     """
-    wishes = Wishes(
-        variables=None if variables is None else (variables,) if isinstance(variables, str) else tuple(variables),
-        dt=checks.optional_positive_number("dt", dt),
-        time=time,
-        member=member,
-        resample=checks.switch_or_positive("resample", resample),
-        join=bool(join),
-        names=names,
-        units=units,
-        time_unit=time_unit,
-    )
+    wishes = Wishes(variables, dt, time, member, resample, join, names, units, time_unit)
     return assemble(_records(source, wishes, "the source"), wishes)
 
 

@@ -19,15 +19,24 @@ _MOST_MISSING = 1_000_000
 class Wishes:
     """What the caller of `read` asked for, apart from the source."""
 
-    variables: tuple[str, ...] | None = None
+    variables: str | Sequence[str] | None = None
     dt: float | None = None
     time: Any = None
     member: str | None = None
-    resample: bool | float = False
+    resample: bool | float | None = None
     join: bool = False
     names: Sequence[str] | None = None
     units: Sequence[str] | None = None
     time_unit: str | None = None
+
+    def __post_init__(self):
+        if self.variables is not None:
+            listed = (self.variables,) if isinstance(self.variables, str) else tuple(self.variables)
+            checks.not_empty("variables", listed, "one name or more")
+            object.__setattr__(self, "variables", listed)
+        checks.optional_positive_number("dt", self.dt)
+        object.__setattr__(self, "resample", checks.switch_or_positive("resample", self.resample))
+        checks.instance_of("join", self.join, (bool,))
 
 
 @dataclass(frozen=True)
