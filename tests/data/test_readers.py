@@ -1,4 +1,4 @@
-"""Files in, labelled arrays out: the same series from every format, honest time, one clear message for a bad file."""
+"""Files in: the same series from every format, records apart, one clear message for a bad file."""
 
 import sys
 
@@ -6,69 +6,11 @@ import h5py
 import numpy as np
 import pandas as pd
 import pytest
+import sample_files
 import xarray as xr
+from sample_files import DT, NAMES, UNITS, WRITERS, as_dataset, as_frame, awkward, same, write_csv
 
 import effective_langevin as el
-
-NAMES, UNITS = ["T", "h"], ["K", "m"]
-DT = 0.05
-
-
-def awkward(length=200, width=2, seed=0):
-    """Numbers whose last bits matter, of very different size."""
-    rng = np.random.default_rng(seed)
-    return rng.normal(size=(length, width)) * 10.0 ** rng.integers(-9, 9, (length, width))
-
-
-def same(a, b):
-    """Bit for bit the same series, description included."""
-    assert len(a.segments) == len(b.segments)
-    for one, other in zip(a.segments, b.segments):
-        np.testing.assert_array_equal(one, other, strict=True)
-    for field in ("dt", "names", "units", "time_unit", "dropped", "starts", "records"):
-        assert getattr(a, field) == getattr(b, field), field
-
-
-def write_csv(path, values, time, header=True, time_header="time [s]"):
-    rows = [",".join([repr(float(t)), *("" if np.isnan(v) else repr(float(v)) for v in row)])
-            for t, row in zip(time, values)]  # fmt: skip
-    top = [",".join([time_header, *(f"{n} [{u}]" for n, u in zip(NAMES, UNITS))])] if header else []
-    path.write_text("\n".join(top + rows) + "\n")
-
-
-def as_dataset(values, time):
-    data = {n: ("time", column, {"units": u}) for n, u, column in zip(NAMES, UNITS, values.T)}
-    return xr.Dataset(data, {"time": ("time", time, {"units": "s"})})
-
-
-def as_frame(values, time):
-    frame = pd.DataFrame(values, columns=NAMES)
-    frame.insert(0, "time", time)
-    frame.attrs["units"] = dict(zip(["time", *NAMES], ["s", *UNITS]))
-    return frame
-
-
-def write_npz(path, values, time):
-    np.savez(path, x=values, time=time, dt=DT, dt_unit="s", variables=NAMES, units=UNITS)
-
-
-def write_h5(path, values, time):
-    with h5py.File(path, "w") as file:
-        for name, unit, column in zip(NAMES, UNITS, values.T):
-            file[name] = column
-            file[name].attrs["units"] = unit
-        file["time"] = time
-        file["time"].attrs["units"] = "s"
-
-
-WRITERS = {
-    "run.npz": write_npz,
-    "run.csv": write_csv,
-    "run.h5": write_h5,
-    "run.nc": lambda path, values, time: as_dataset(values, time).to_netcdf(path, engine="h5netcdf"),
-    "run.zarr": lambda path, values, time: as_dataset(values, time).to_zarr(path, consolidated=False),
-    "run.parquet": lambda path, values, time: as_frame(values, time).to_parquet(path),
-}
 
 
 @pytest.fixture
@@ -78,7 +20,7 @@ def series():
     return values, 3.0 + DT * np.arange(len(values))
 
 
-# The same series from everywhere ------------------------------------------------------------------------------------
+# The same series from everywhere --------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", WRITERS)
@@ -112,8 +54,8 @@ def test_variables_are_picked_in_the_order_asked_for(name, series, tmp_path):
 
 @pytest.mark.parametrize("name", ["run.zarr", "run.h5"])
 def test_formats_without_order_are_read_in_alphabetical_order(name, tmp_path, monkeypatch):
-    monkeypatch.setattr(sys.modules[__name__], "NAMES", ["q", "b", "z", "a"])
-    monkeypatch.setattr(sys.modules[__name__], "UNITS", [""] * 4)
+    monkeypatch.setattr(sample_files, "NAMES", ["q", "b", "z", "a"])
+    monkeypatch.setattr(sample_files, "UNITS", [""] * 4)
     WRITERS[name](tmp_path / name, awkward(20, 4), np.arange(20.0))
     assert el.read(tmp_path / name).names == ("a", "b", "q", "z")
 
@@ -216,327 +158,8 @@ def test_a_list_of_arrays_and_a_list_of_rows_are_told_apart():
     same(el.read(np.stack([rows, rows]), dt=1.0), el.TimeSeries([rows, rows], 1.0))
 
 
-# Time -----------------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("dt", [0.05, 1 / 3, 0.1, 1e-6, 7.0, 0.0078125])
-def test_the_sampling_interval_comes_out_as_it_was_meant(dt):
-    """0.05 and not 0.05000000000000002; a third stays a third to the last bits."""
-    read = el.read(awkward(1000), time=dt * np.arange(1000))
-    assert read.dt == dt if dt != 1 / 3 else read.dt == pytest.approx(dt, rel=1e-14)
-
-
-def test_single_precision_stamps_far_from_zero_are_uniform_within_their_resolution():
-    read = el.read(awkward(5000), time=(20000 + 0.1 * np.arange(5000)).astype(np.float32))
-    assert read.dt == pytest.approx(0.1, rel=1e-5)
-    assert read.dropped == 0
-
-
-@pytest.mark.parametrize(
-    ("step", "dt", "unit"),
-    [
-        ("1D", 1, "day"),
-        ("6h", 6, "hour"),
-        ("90s", 1.5, "min"),
-        ("10ms", 10, "ms"),
-        ("7D", 7, "day"),
-        ("250us", 250, "us"),
-    ],
-)
-def test_dates_are_counted_in_the_largest_unit_that_a_step_fills(step, dt, unit):
-    frame = pd.DataFrame(awkward(40), index=pd.date_range("1990-03-01", periods=40, freq=step))
-    read = el.read(frame)
-    assert (read.dt, read.time_unit) == (dt, unit)
-
-
-def test_the_unit_of_dates_noted_in_the_file_is_kept(tmp_path):
-    data = as_dataset(awkward(40), np.datetime64("1990-01-01") + np.timedelta64(6, "h") * np.arange(40)).drop_attrs()
-    data.to_netcdf(
-        tmp_path / "run.nc", engine="h5netcdf", encoding={"time": {"units": "days since 1950-01-01", "dtype": "f8"}}
-    )
-    read = el.read(tmp_path / "run.nc")
-    assert (read.dt, read.time_unit) == (0.25, "day")
-    assert read.starts == (7305.0,)  # days from 1970-01-01, whatever the file counts from
-    assert el.read(tmp_path / "run.nc", time_unit="hour").dt == 6.0
-
-
-def test_time_zones_are_moved_to_utc():
-    index = pd.date_range("2000-01-01T02:00", periods=30, freq="h", tz="Europe/Paris")
-    assert el.read(pd.DataFrame({"x": np.arange(30.0)}, index=index)).starts == (24 * 365 * 30 + 24 * 7 + 1,)
-
-
-def test_durations_are_times():
-    index = pd.timedelta_range("3h", periods=30, freq="30min")
-    read = el.read(pd.DataFrame({"x": np.arange(30.0)}, index=index))
-    assert (read.dt, read.time_unit, read.starts) == (30.0, "min", (180.0,))
-
-
-def test_a_range_index_is_no_time_and_a_float_index_is():
-    frame = pd.DataFrame({"x": np.arange(30.0)})
-    with pytest.raises(el.ArgumentError, match="the DataFrame has no time coordinate"):
-        el.read(frame)
-    assert el.read(frame.set_axis(0.5 * np.arange(30), axis=0)).dt == 0.5
-    assert el.read(frame["x"], dt=2.0).names == ("x",)
-
-
-@pytest.mark.parametrize("place", ["start", "middle", "end"])
-def test_months_count_as_uniform_wherever_they_are_stamped(place):
-    starts = pd.date_range("1979-01-01", periods=60, freq="MS")
-    index = {"start": starts, "middle": starts + pd.Timedelta(days=14), "end": starts + pd.offsets.MonthEnd(1)}[place]
-    read = el.read(pd.DataFrame(awkward(60), index=index))
-    assert (read.dt, read.time_unit, read.starts, read.dropped) == (1.0, "month", (108.0,), 0)
-
-
-def test_a_missing_month_is_a_gap_of_one_month():
-    index = pd.date_range("1979-01-01", periods=60, freq="MS").delete([13, 30, 31])
-    read = el.read(pd.DataFrame(awkward(57), index=index))
-    assert [len(s) for s in read.segments] == [13, 16, 28]
-    assert read.dropped == 3
-    assert read.starts == (108.0, 122.0, 140.0)
-
-
-def test_years_are_counted_in_years_and_quarters_in_months():
-    yearly = el.read(pd.DataFrame(awkward(50), index=pd.date_range("1950-07-01", periods=50, freq="12MS")))
-    assert (yearly.dt, yearly.time_unit, yearly.starts) == (1.0, "year", (-19.5,))
-    quarterly = el.read(pd.DataFrame(awkward(50), index=pd.date_range("1950-01-31", periods=50, freq="3ME")))
-    assert (quarterly.dt, quarterly.time_unit) == (3.0, "month")
-
-
-def test_thirty_days_are_not_a_month():
-    read = el.read(pd.DataFrame(awkward(50), index=pd.date_range("1950-01-01", periods=50, freq="30D")))
-    assert (read.dt, read.time_unit, read.dropped) == (30.0, "day", 0)
-
-
-def test_months_are_irregular_if_they_are_asked_for_in_days():
-    index = pd.date_range("1979-01-01", periods=60, freq="MS")
-    with pytest.raises(el.DataError, match=r"not uniform: the typical step is 31 day.* it is 28 day"):
-        el.read(pd.DataFrame(awkward(60), index=index), time_unit="day")
-    assert el.read(pd.DataFrame(awkward(60), index=index), time_unit="day", resample=30.0).dt == 30.0
-
-
-@pytest.mark.parametrize(("calendar", "days"), [("noleap", 365), ("360_day", 360)])
-def test_model_calendars_are_counted_in_their_own_days(calendar, days):
-    daily = xr.date_range("2000-01-01", periods=800, freq="D", calendar=calendar, use_cftime=True)
-    read = el.read(xr.DataArray(np.arange(800.0), dims="time", coords={"time": daily}, name="T"))
-    assert (read.dt, read.time_unit, read.dropped, read.starts) == (1.0, "day", 0, (30.0 * days,))
-    monthly = xr.date_range("2000-01-01", periods=80, freq="MS", calendar=calendar, use_cftime=True)
-    read = el.read(xr.DataArray(np.arange(80.0), dims="time", coords={"time": monthly}, name="T"))
-    assert (read.dt, read.time_unit, read.dropped, read.starts) == (1.0, "month", 0, (360.0,))
-
-
-def test_a_cf_unit_that_cannot_be_decoded_leaves_plain_numbers(tmp_path):
-    data = as_dataset(awkward(40), np.arange(40.0))
-    data.time.attrs["units"] = "months since 1979-01-15"
-    data.to_netcdf(tmp_path / "run.nc", engine="h5netcdf")
-    read = el.read(tmp_path / "run.nc")
-    assert (read.dt, read.time_unit) == (1.0, "month")
-
-
-def test_a_variable_in_days_is_a_number_and_not_a_duration(tmp_path):
-    data = as_dataset(awkward(40), np.arange(40.0))
-    data["T"].attrs["units"] = "days"
-    data.to_netcdf(tmp_path / "run.nc", engine="h5netcdf")
-    np.testing.assert_array_equal(el.read(tmp_path / "run.nc").stacked()[:, 0], data["T"].values)
-
-
-def test_skipped_stamps_become_gaps_and_are_counted():
-    kept = np.delete(np.arange(50), [10, 11, 30])
-    read = el.read(np.arange(50.0)[kept, None], time=100 + 0.1 * kept)
-    assert [s[[0, -1], 0].tolist() for s in read.segments] == [[0, 9], [12, 29], [31, 49]]
-    assert read.dropped == 3
-    np.testing.assert_allclose(read.starts, [100, 101.2, 103.1], rtol=1e-14)
-
-
-def test_jitter_of_a_hundredth_of_a_step_is_tolerated_and_a_wide_gap_is_measured_with_it():
-    """The clock of a camera: 1 % noise, and a gap of 5000 frames must still come out at 5000."""
-    rng = np.random.default_rng(0)
-    rows = np.concatenate([np.arange(400), np.arange(5400, 6000)])
-    read = el.read(np.zeros((1000, 1)), time=(rows + rng.uniform(-0.01, 0.01, 1000)) / 30)
-    assert read.dropped == 5000
-    assert read.dt == pytest.approx(1 / 30, rel=1e-5)
-
-
-def test_irregular_stamps_are_refused_with_the_worst_step_and_an_offer():
-    time = 0.1 * np.arange(100)
-    time[43:] += 0.037
-    with pytest.raises(
-        el.DataError,
-        match=r"`time` of the array is not uniform: the typical step is 0\.1, but between rows 42 and 43 it is "
-        r"0\.137,.*off a uniform grid by up to 0\.0\d+.*resample=True",
-    ):
-        el.read(awkward(100), time=time)
-
-
-def test_resampling_interpolates_linearly():
-    rng = np.random.default_rng(1)
-    time = np.cumsum(rng.uniform(0.5, 1.5, 300))
-    line = np.column_stack([2 * time - 5, -time])
-    read = el.read(line, time=time, resample=0.25)
-    assert read.dt == 0.25
-    np.testing.assert_allclose(read.stacked(), np.column_stack([2 * read.times[0] - 5, -read.times[0]]), atol=1e-10)
-    typical = el.read(line, time=time, resample=True).dt
-    assert typical == pytest.approx(np.median(np.diff(time)), rel=0.01)
-
-
-def test_resampling_leaves_wide_gaps_open():
-    time = np.concatenate([np.arange(20.0), 20.4 + np.arange(20.0), 60.4 + np.arange(20.0)])
-    read = el.read(time[:, None], time=time, resample=True)
-    assert len(read.segments) == 2
-    # Between the stamps 39.4 and 60.4 no row is made up: those at 40, ..., 60 are missing.
-    assert read.dropped == 21
-    assert read.starts == (0.0, 61.0)
-
-
-def test_resampling_a_uniform_series_changes_nothing():
-    values = awkward(50)
-    values[20] = np.nan
-    same(el.read(values, time=0.5 * np.arange(50), resample=True), el.TimeSeries(values, 0.5))
-
-
-def test_resampling_needs_stamps():
-    with pytest.raises(el.ArgumentError, match="Argument `resample` has no meaning here"):
-        el.read(awkward(50), dt=0.1, resample=0.2)
-    with pytest.raises(el.ArgumentError, match="Argument `resample` must be a positive number"):
-        el.read(awkward(50), time=np.arange(50.0), resample=-1.0)
-
-
-def test_a_dt_that_contradicts_the_coordinate_is_refused():
-    data = as_dataset(awkward(20), 0.5 * np.arange(20))
-    assert el.read(data, dt=0.5).dt == 0.5
-    with pytest.raises(
-        el.ArgumentError, match=r"Argument `dt` must be what the data say, 0\.5 s, but got 0\.1\..*time=False"
-    ):
-        el.read(data, dt=0.1)
-    assert el.read(data, dt=0.1, time=False).dt == 0.1
-
-
-def test_a_file_that_contradicts_itself_is_refused(tmp_path):
-    np.savez(tmp_path / "run.npz", x=awkward(20), time=0.5 * np.arange(20), dt=0.1)
-    with pytest.raises(el.DataError, match=r"run\.npz notes dt = 0\.1, but its time stamps are 0\.5 apart"):
-        el.read(tmp_path / "run.npz")
-
-
-def test_a_dt_noted_in_another_unit_is_understood(tmp_path):
-    days = np.datetime64("2000-01-01") + np.arange(20)
-    np.savez(tmp_path / "run.npz", x=awkward(20), time=days, dt=24.0, dt_unit="hours")
-    read = el.read(tmp_path / "run.npz")
-    assert (read.dt, read.time_unit) == (24.0, "hour")
-
-
-BAD_STAMPS = {
-    "repeats": (np.array([0.0, 1.0, 1.0, 2.0]), "repeats itself at row 2"),
-    "goes back": (np.array([0.0, 1.0, 0.5, 2.0]), "goes back at row 2"),
-    "NaN": (np.array([0.0, np.nan, 2.0, 3.0]), "is NaN in row 1"),
-    "no date": (np.array(["2000-01-01", "NaT", "2000-01-03", "2000-01-04"], "datetime64[D]"), "no date in row 1"),
-    "text": (np.array(["2000-01-01", "later", "2000-01-03", "2000-01-04"]), "hold 'later' in row 1, neither"),
-    "too few": (np.arange(3.0), "has 3 time stamps for 4 rows"),
-}
-
-
-@pytest.mark.parametrize("case", BAD_STAMPS)
-def test_bad_stamps_are_refused_with_their_row(case):
-    stamps, message = BAD_STAMPS[case]
-    with pytest.raises(el.DataError, match=message):
-        el.read(awkward(4), time=stamps)
-
-
-def test_a_gap_too_wide_to_fill_is_refused_before_memory_is():
-    time = np.concatenate([np.arange(10.0), 1e12 + np.arange(10.0)])
-    with pytest.raises(el.DataError, match=r"misses 999,999,999,\d+ time stamps"):
-        el.read(awkward(20), time=time)
-
-
-# Labelled arrays ------------------------------------------------------------------------------------------------------
-
-
-def test_a_field_becomes_one_variable_per_grid_point_and_land_is_left_out():
-    values = np.random.default_rng(0).normal(size=(10, 2, 3))
-    values[:, 1, 0] = np.nan
-    field = xr.DataArray(
-        values, dims=("time", "lat", "lon"), coords={"time": np.arange(10.0), "lat": [5, 10], "lon": [0, 120, 240]},
-        name="sst", attrs={"units": "K"},
-    )  # fmt: skip
-    read = el.read(field)
-    assert read.names == tuple(f"sst(lat={a}, lon={o})" for a, o in [(5, 0), (5, 120), (5, 240), (10, 120), (10, 240)])
-    assert set(read.units) == {"K"}
-    np.testing.assert_array_equal(read.stacked(), np.delete(values.reshape(10, 6), 3, axis=1))
-    assert read.dropped == 0
-    assert el.read(field, variables=["sst(lat=10, lon=240)"]).stacked()[:, 0].tolist() == values[:, 1, 2].tolist()
-
-
-def test_bounds_text_and_static_variables_are_not_data():
-    data = as_dataset(awkward(10), np.arange(10.0))
-    data["time_bnds"] = (("time", "nv"), np.zeros((10, 2)))
-    data["station"] = ("time", np.full(10, "a"))
-    data["depth"] = ("level", np.arange(3.0))
-    assert el.read(data).names == ("T", "h")
-
-
-def test_time_is_found_by_its_mark_and_asked_for_otherwise():
-    array = xr.DataArray(np.zeros((30, 2)), dims=("step", "box"), name="T")
-    with pytest.raises(el.DataError, match=r"not clear which dimension .* is time, among step \(30\), box \(2\)"):
-        el.read(array, dt=1.0)
-    assert el.read(array, time="step", dt=1.0).dimension == 2
-    marked = array.assign_coords(step=("step", 0.5 * np.arange(30), {"axis": "T"}))
-    assert el.read(marked).dt == 0.5
-
-
-def test_a_series_survives_the_way_through_xarray(tmp_path):
-    values = [awkward(30), awkward(25, seed=1)]
-    values[0][10] = values[1][3:5] = np.nan
-    series = el.TimeSeries(values, 0.1, names=NAMES, units=UNITS, time_unit="day", start=[5.0, 5.2])
-    same(el.read(series.to_xarray()), series)
-    same(el.read(series.to_xarray(dataset=True)), series)
-    series.to_xarray().to_netcdf(tmp_path / "paths.nc", engine="h5netcdf")
-    same(el.read(tmp_path / "paths.nc"), series)
-    assert el.read(tmp_path / "paths.nc", variables=["h"]).units == ("m",)
-
-
-def test_labelled_paths_have_dimensions_coordinates_and_cf_attributes(linear_model):
-    paths = linear_model.simulate(duration=5.0, members=3, seed=0)
-    array = paths.to_xarray()
-    assert array.dims == ("member", "time", "variable")
-    assert array.coords["variable"].values.tolist() == ["T", "h"]
-    assert array.coords["units"].values.tolist() == ["K", "m"]
-    assert array.time.attrs == {"long_name": "time", "axis": "T", "units": "d"}
-    np.testing.assert_array_equal(array.values, paths.values)
-    np.testing.assert_array_equal(array.sel(variable="h", member=1).values, paths.segments[1][:, 1])
-    data = paths.to_xarray(dataset=True)
-    assert data["T"].dims == ("member", "time")
-    assert data["T"].attrs == {"long_name": "T", "units": "K"}
-    assert data.attrs["Conventions"].startswith("CF-")
-
-
-def test_gaps_and_unequal_ends_are_nan_in_labelled_arrays():
-    values = np.arange(6.0)
-    values[2] = np.nan
-    array = el.TimeSeries([values[:, None], np.arange(4.0)[:, None]], dt=1.0).to_xarray()
-    np.testing.assert_array_equal(array.values[..., 0], [[0, 1, np.nan, 3, 4, 5], [0, 1, 2, 3, np.nan, np.nan]])
-
-
-def test_records_far_apart_keep_their_starts():
-    series = el.TimeSeries([awkward(30), awkward(25)], 0.1, start=[0.0, 1e6], time_unit="s")
-    array = series.to_xarray()
-    assert array.sizes["time"] == 30
-    assert array.coords["start"].values.tolist() == [0.0, 1e6]
-    same(el.read(array), series)
-    with pytest.raises(el.DataError, match="too far apart for one axis of dates"):
-        series.to_xarray(origin="1970-01-01")
-
-
-@pytest.mark.parametrize("step", ["D", "6h", "MS", "YS"])
-def test_dates_come_back_as_dates(step):
-    index = pd.date_range("1979-01-01", periods=60, freq=step)
-    labelled = el.read(pd.DataFrame(awkward(60), index=index)).to_xarray(origin="1970-01-01")
-    np.testing.assert_array_equal(labelled.time.values, index.values)
-
-
-def test_dates_need_a_unit_of_time():
-    with pytest.raises(el.ArgumentError, match="Argument `time_unit` must be one of"):
-        el.TimeSeries(awkward(10), 1.0).to_xarray(origin="1970-01-01")
-
-
 # Text -----------------------------------------------------------------------------------------------------------------
+
 
 TABLES = {
     "commas": "a,b\n1,2\n3,4.5\n",
