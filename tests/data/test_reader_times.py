@@ -9,11 +9,15 @@ from sample_files import as_dataset, awkward, same
 import effective_langevin as el
 
 
-@pytest.mark.parametrize("dt", [0.05, 1 / 3, 0.1, 1e-6, 7.0, 0.0078125])
-def test_the_sampling_interval_comes_out_as_it_was_meant(dt):
-    """0.05 and not 0.05000000000000002; a third stays a third to the last bits."""
-    read = el.read(awkward(1000), time=dt * np.arange(1000))
-    assert read.dt == dt if dt != 1 / 3 else read.dt == pytest.approx(dt, rel=1e-14)
+@pytest.mark.parametrize("start", [0.0, 12.3, 98765.4321])
+@pytest.mark.parametrize("dt", [0.05, 0.1, 0.07, 7.0, 0.0078125])
+def test_the_sampling_interval_comes_out_as_it_was_meant(dt, start):
+    """0.05 and not 0.05000000000000002."""
+    assert el.read(awkward(1000), time=start + dt * np.arange(1000)).dt == dt
+
+
+def test_a_sampling_interval_that_is_no_short_decimal_is_not_rounded():
+    assert el.read(awkward(1000), time=np.arange(1000) / 3).dt == pytest.approx(1 / 3, rel=1e-14)
 
 
 def test_single_precision_stamps_far_from_zero_are_uniform_within_their_resolution():

@@ -201,6 +201,14 @@ def test_dates_in_a_text_table_are_its_time(name, tmp_path):
     assert (read.dt, read.time_unit, read.dropped, read.names) == (6.0, "hour", 1, ("a",))
 
 
+def test_time_zones_in_a_text_table_are_moved_to_utc(tmp_path):
+    """Clocks go forward between the rows: local hours skip one, the stamps do not."""
+    rows = ["2024-03-31T00:00+01:00,1", "2024-03-31T01:00+01:00,2", "2024-03-31T03:00+02:00,3"]
+    (tmp_path / "run.csv").write_text("\n".join(["date,a", *rows]))
+    read = el.read(tmp_path / "run.csv")
+    assert (read.dt, read.dropped, read.starts) == (1.0, 0, (24.0 * (365 * 54 + 13 + 90) - 1,))
+
+
 def test_text_tables_are_read_without_pandas(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "pandas", None)
     monkeypatch.setitem(sys.modules, "xarray", None)

@@ -156,8 +156,8 @@ class FittedPower(FittedTransform):
 
     def _backward(self, values: Samples, times: np.ndarray) -> Samples:
         out = values.copy()
-        inside = np.where(self.exponents * values[:, self.columns] > -1, values[:, self.columns], np.nan)
-        out[:, self.columns] = np.nan_to_num(inv_boxcox(inside, self.exponents), nan=0.0)
+        physical = inv_boxcox(values[:, self.columns], self.exponents)
+        out[:, self.columns] = np.where(np.isnan(physical), 0.0, physical)
         return out
 
 

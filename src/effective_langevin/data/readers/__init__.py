@@ -2,6 +2,7 @@
 
 import glob
 import os
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -72,13 +73,13 @@ def _records(source: Any, wishes: Wishes, where: str) -> list[Record]:
     """The records of one source, by its kind."""
     if isinstance(source, str | os.PathLike):
         return [record for path in _paths(source) for record in _reader(path)(path, wishes)]
-    if isinstance(source, Mapping) and not _from(source, "xarray"):
+    if _is_labelled(source):
+        return from_xarray(source, f"the {type(source).__name__}", wishes)
+    if _is_frame(source):
+        return from_dataframe(source, f"the {type(source).__name__}", wishes)
+    if isinstance(source, Mapping):
         arrays = {str(k): v if hasattr(v, "dtype") else np.asarray(v) for k, v in source.items()}
         return from_mapping(arrays, "the dictionary", wishes)
-    if _from(source, "xarray"):
-        return from_xarray(source, f"the {type(source).__name__}", wishes)
-    if _from(source, "pandas"):
-        return from_dataframe(source, f"the {type(source).__name__}", wishes)
     if isinstance(source, list | tuple) and len(source) and all(_is_source(entry) for entry in source):
         return [
             replace(record, where=record.where if isinstance(entry, str | os.PathLike) else f"{record.where} {i}")
@@ -92,14 +93,20 @@ def _records(source: Any, wishes: Wishes, where: str) -> list[Record]:
 
 def _is_source(entry: Any) -> bool:
     """Whether an entry of a list is a source of its own rather than a row of numbers."""
-    return isinstance(entry, str | os.PathLike | Mapping) or _from(entry, "xarray") or _from(entry, "pandas") or (
-        np.ndim(entry) == 2
-    )  # fmt: skip
+    labelled = _is_labelled(entry) or _is_frame(entry) or isinstance(entry, str | os.PathLike | Mapping)
+    return labelled or np.ndim(entry) == 2
 
 
-def _from(source: Any, library: str) -> bool:
-    """Whether an object comes from a library, without importing that library."""
-    return type(source).__module__.split(".")[0] == library
+def _is_labelled(source: Any) -> bool:
+    """Whether this is an xarray object; who has one has imported xarray already."""
+    xarray = sys.modules.get("xarray")
+    return xarray is not None and isinstance(source, xarray.Dataset | xarray.DataArray)
+
+
+def _is_frame(source: Any) -> bool:
+    """Whether this is a pandas object; who has one has imported pandas already."""
+    pandas = sys.modules.get("pandas")
+    return pandas is not None and isinstance(source, pandas.DataFrame | pandas.Series)
 
 
 def _paths(source: str | os.PathLike) -> list[Path]:

@@ -53,7 +53,7 @@ def _with_dates(raw: Any) -> Any:
     for name in list(raw.coords):
         if " since " in str(raw[name].attrs.get("units", "")):
             try:
-                raw[name] = xr.decode_cf(raw[[name]].reset_coords(), decode_timedelta=False)[name]
+                raw[name] = xr.decode_cf(raw[[name]].reset_coords())[name]
             except (ValueError, OverflowError, ImportError):
                 continue
     return raw
