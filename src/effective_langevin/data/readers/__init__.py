@@ -4,7 +4,6 @@ import glob
 import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -66,35 +65,32 @@ def read(
     keep their place in the month count as uniform in months, whatever the 28 to 31 days between, or in years.
     """
     wishes = Wishes(variables, dt, time, member, resample, join, names, units, time_unit)
-    return assemble(_records(source, wishes, "the source"), wishes)
+    return assemble(_records(source, wishes), wishes)
 
 
-def _records(source: Any, wishes: Wishes, where: str) -> list[Record]:
-    """The records of one source, by its kind."""
+def _records(source: Any, wishes: Wishes, number: str = "") -> list[Record]:
+    """The records of one source, by its kind; `number` tells the entries of a list apart in messages."""
     if isinstance(source, str | os.PathLike):
         return [record for path in _paths(source) for record in _reader(path)(path, wishes)]
     if _is_labelled(source):
-        return from_xarray(source, f"the {type(source).__name__}", wishes)
+        return from_xarray(source, f"the {type(source).__name__}{number}", wishes)
     if _is_frame(source):
-        return from_dataframe(source, f"the {type(source).__name__}", wishes)
+        return from_dataframe(source, f"the {type(source).__name__}{number}", wishes)
     if isinstance(source, Mapping):
         arrays = {str(k): v if hasattr(v, "dtype") else np.asarray(v) for k, v in source.items()}
-        return from_mapping(arrays, "the dictionary", wishes)
+        return from_mapping(arrays, f"the dictionary{number}", wishes)
     if isinstance(source, list | tuple) and len(source) and all(_is_source(entry) for entry in source):
-        return [
-            replace(record, where=record.where if isinstance(entry, str | os.PathLike) else f"{record.where} {i}")
-            for i, entry in enumerate(source)
-            for record in _records(entry, wishes, f"entry {i} of the list")
-        ]
-    if isinstance(source, TimeSeries) or not (np.iterable(source) or hasattr(source, "__array__")):
+        return [record for i, entry in enumerate(source) for record in _records(entry, wishes, f" {i}")]
+    if isinstance(source, TimeSeries) or not (hasattr(source, "__iter__") or hasattr(source, "__array__")):
         checks.instance_of("source", source, (Path, np.ndarray, list), "Or an xarray or pandas object.")
-    return from_array(source, "the array" if where == "the source" else where, wishes)
+    return from_array(source, f"the array{number}", wishes)
 
 
 def _is_source(entry: Any) -> bool:
     """Whether an entry of a list is a source of its own rather than a row of numbers."""
-    labelled = _is_labelled(entry) or _is_frame(entry) or isinstance(entry, str | os.PathLike | Mapping)
-    return labelled or np.ndim(entry) == 2
+    if isinstance(entry, str | os.PathLike | Mapping):
+        return True
+    return _is_labelled(entry) or _is_frame(entry) or np.ndim(entry) == 2
 
 
 def _is_labelled(source: Any) -> bool:
