@@ -15,7 +15,8 @@ from ._core.errors import (
     EstimateWarning,
     ModelFileError,
 )
-from .data import Standardizer, TimeSeries
+from .data import Standardizer, TimeSeries, preprocess
+from .data.readers import read
 from .estimate.mobility import (
     CorrelationFit,
     FiniteVolume,
@@ -61,6 +62,8 @@ __all__ = [
     "Validation",
     "fit",
     "load",
+    "preprocess",
+    "read",
     "systems",
     "validate",
 ]

@@ -39,6 +39,8 @@ PUBLIC = [
     "Validation",
     "fit",
     "load",
+    "preprocess",
+    "read",
     "systems",
     "validate",
 ]
@@ -120,8 +122,8 @@ def public_members():
     for name in el.__all__:
         thing = getattr(el, name)
         yield name, thing
-        if name == "systems":
-            yield from ((f"systems.{n}", getattr(thing, n)) for n in thing.__all__)
+        if inspect.ismodule(thing):
+            yield from ((f"{name}.{n}", getattr(thing, n)) for n in thing.__all__)
         elif inspect.isclass(thing):
             for member, value in vars(thing).items():
                 if not member.startswith("_") and (callable(value) or isinstance(value, property | classmethod)):

@@ -164,3 +164,64 @@ def test_there_is_one_name_and_one_unit_per_variable(argument, texts):
 def test_an_empty_series_is_not_called_nan():
     with pytest.raises(el.DataError, match="0 usable samples"):
         el.TimeSeries(np.ones((0, 2)), dt=1.0)
+
+
+def test_a_gap_advances_the_time_of_what_follows():
+    values = counted(10)
+    values[0, 0] = values[3, 1] = values[4] = np.nan
+    series = el.TimeSeries(values, dt=0.5, start=100.0)
+    assert series.starts == (100.5, 102.5)
+    assert series.records == (0, 0)
+    # Row i was sampled at 100 + i / 2, wherever the gaps are.
+    for times, segment in zip(series.times, series.segments):
+        np.testing.assert_array_equal(times, 100 + 0.5 * segment[:, 0])
+
+
+def test_every_record_has_its_own_start():
+    values = [counted(4), np.vstack([counted(2), np.full((1, 2), np.nan), counted(3)])]
+    series = el.TimeSeries(values, dt=2.0, start=[10.0, -1.0])
+    assert series.starts == (10.0, -1.0, 5.0)
+    assert series.records == (0, 1, 1)
+
+
+@pytest.mark.parametrize("start", [[1.0], [1.0, 2.0, 3.0], "now", np.nan, [0.0, np.inf], None])
+def test_start_is_a_number_or_one_per_record(start):
+    with pytest.raises(el.ArgumentError, match="Argument `start` must be a number, or 2 numbers, one per record"):
+        el.TimeSeries(np.zeros((2, 5, 1)), dt=1.0, start=start)
+
+
+@given(
+    lengths=st.lists(st.integers(1, 30), min_size=1, max_size=4).filter(lambda n: sum(n) >= 2),
+    blocks=st.integers(1, 6),
+    stride=st.integers(1, 4),
+)
+def test_splitting_and_thinning_keep_the_time_of_every_sample(lengths, blocks, stride):
+    """Every sample is its own time, so that values and times must agree whatever was cut."""
+    starts = [1000.0 * i for i in range(len(lengths))]
+    series = el.TimeSeries([(s + 0.5 * np.arange(n))[:, None] for n, s in zip(lengths, starts)], dt=0.5, start=starts)
+    for part in (*series.split(0.3, blocks), series.thin(stride), *series.thin(stride).split(0.3, blocks)):
+        for times, segment, record in zip(part.times, part.segments, part.records):
+            np.testing.assert_array_equal(times, segment[:, 0])
+            assert record == times[0] // 1000
+
+
+def test_starting_at_moves_every_record_and_keeps_the_gaps():
+    values = [counted(4), np.vstack([counted(2), np.full((1, 2), np.nan), counted(3)])]
+    moved = el.TimeSeries(values, dt=2.0, start=[10.0, -1.0]).starting_at(100.0)
+    assert moved.starts == (100.0, 100.0, 106.0)
+
+
+def test_segments_are_replaced_one_for_one_unless_their_places_are_given():
+    series = el.TimeSeries(counted(6), dt=1.0)
+    with pytest.raises(el.ArgumentError, match="Argument `segments` must have 1 entries, as before, but got 2"):
+        series.with_segments([counted(2), counted(3)])
+    assert series.with_segments([counted(2), counted(3)], places=[(0, 0.0), (0, 3.0)]).starts == (0.0, 3.0)
+
+
+def test_named_variables_may_outnumber_the_samples():
+    """A field of 50 points at 10 times: the names say which axis is which."""
+    assert el.TimeSeries(np.ones((10, 50)), dt=1.0, names=[f"T{i}" for i in range(50)]).dimension == 50
+
+
+def test_many_variables_are_not_all_printed():
+    assert len(repr(el.TimeSeries(np.ones((900, 800)), dt=1.0))) < 200

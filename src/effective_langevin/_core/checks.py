@@ -35,6 +35,14 @@ def optional_positive_number(name: str, value: Any, hint: str = "") -> float | N
     return None if value is None else positive_number(name, value, hint)
 
 
+def number_or_numbers(name: str, value: Any, count: int, per: str) -> tuple[float, ...]:
+    """Return one finite number per `per`; a single number serves for all."""
+    many = [value] * count if _is_number(value) else list(value) if np.iterable(value) else []
+    if len(many) != count or not all(_is_number(v) and np.isfinite(v) for v in many):
+        raise _bad(name, f"a number, or {count} numbers, one per {per}", value)
+    return tuple(float(v) for v in many)
+
+
 def integer_at_least(name: str, value: Any, least: int) -> int:
     """Return `value` as an int that is at least `least`."""
     if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
@@ -47,6 +55,24 @@ def integers_at_least(name: str, value: Any, least: int) -> tuple[int, ...]:
     if not isinstance(value, list | tuple):
         raise _bad(name, f"a list of integers of at least {least}", value)
     return tuple(integer_at_least(name, v, least) for v in value)
+
+
+def at_most(name: str, value: int, most: int, why: str) -> None:
+    """Refuse a number beyond what the data allow."""
+    if value > most:
+        raise _bad(name, f"at most {most}, {why}", value)
+
+
+def distinct(name: str, value: Sequence[Any]) -> None:
+    """Refuse an empty list and one that repeats itself."""
+    if not len(value) or len(set(value)) < len(value):
+        raise _bad(name, "a list of one or more distinct entries", value)
+
+
+def not_empty(name: str, value: Sequence[Any], describe: str) -> None:
+    """Refuse an empty list."""
+    if not len(value):
+        raise _bad(name, describe, value)
 
 
 def offers(name: str, value: Any, method: str, examples: str) -> Any:
@@ -85,6 +111,40 @@ def texts(name: str, value: Sequence[str] | None, count: int, default: Sequence[
     if isinstance(value, str) or len(value) != count:
         raise _bad(name, f"a list of {count} texts, one per variable", value)
     return tuple(str(v) for v in value)
+
+
+def same_length(name: str, value: Sequence[Any], other: Sequence[Any]) -> None:
+    """Refuse a list that does not replace `other` one for one."""
+    if len(value) != len(other):
+        raise ArgumentError(f"Argument `{name}` must have {len(other)} entries, as before, but got {len(value)}.")
+
+
+def known_names(name: str, wanted: Any, known: Iterable[str], where: str) -> tuple[str, ...]:
+    """Return the names asked for, all of which `where` must hold."""
+    wanted = (wanted,) if isinstance(wanted, str) else tuple(wanted)
+    known = [str(k) for k in known]
+    for entry in wanted:
+        if entry not in known:
+            shown = ", ".join(known[:20]) + (", ..." if len(known) > 20 else "")
+            raise _bad(name, f"among the names in {where}", entry, f"There are: {shown or 'none'}.")
+    return wanted
+
+
+def agrees(name: str, value: float, known: str, holds: bool, hint: str) -> None:
+    """Refuse a value that contradicts what the data say."""
+    if not holds:
+        raise _bad(name, f"what the data say, {known}", value, hint)
+
+
+def not_given(name: str, value: Any, reason: str) -> None:
+    """Refuse an argument that has no meaning here."""
+    if value is not None:
+        raise ArgumentError(f"Argument `{name}` has no meaning here, but got {value!r}: {reason}")
+
+
+def switch_or_positive(name: str, value: Any) -> bool | float:
+    """Return True, False (also for None) or a positive number."""
+    return bool(value) if value is None or isinstance(value, bool | np.bool_) else positive_number(name, value)
 
 
 def shaped_array(name: str, value: Any, shape: tuple[int | None, ...], describe: str) -> np.ndarray:

@@ -1,5 +1,6 @@
 """`TimeSeries`: uniformly sampled, possibly with gaps, possibly several records of one process."""
 
+import copy
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -19,6 +20,9 @@ class TimeSeries:
 
     Accepts (time, var), (member, time, var), or a list of (time, var) records of unequal length. Rows with a NaN are
     dropped and the record is split there, so that no lag ever crosses a gap or the border between two records.
+
+    `start` is the time of the first row, one number for all records or one per record. Segment i is a piece of record
+    `records[i]` and begins at time `starts[i]`; a gap advances that time by as many steps as rows were dropped.
     """
 
     segments: tuple[Samples, ...]
@@ -27,6 +31,8 @@ class TimeSeries:
     units: tuple[str, ...]
     time_unit: str
     dropped: int
+    starts: tuple[float, ...]
+    records: tuple[int, ...]
 
     def __init__(
         self,
@@ -36,11 +42,13 @@ class TimeSeries:
         names: Sequence[str] | None = None,
         units: Sequence[str] | None = None,
         time_unit: str = "",
+        start: float | Sequence[float] = 0.0,
     ):
         dt = checks.positive_number("dt", dt, _DT_HINT)
         records = _as_records(values)
-        _check_orientation(records)
-        segments, dropped = _split_at_gaps(records)
+        _check_orientation(records, named=names is not None)
+        origins = checks.number_or_numbers("start", start, len(records), "record")
+        segments, places = _split_at_gaps(records)
         checks.enough_samples(sum(len(s) for s in segments), 2, "a time series")
         width = records[0].shape[1]
         store = object.__setattr__
@@ -49,7 +57,9 @@ class TimeSeries:
         store(self, "names", checks.texts("names", names, width, [f"x{i + 1}" for i in range(width)]))
         store(self, "units", checks.texts("units", units, width, [""] * width))
         store(self, "time_unit", str(time_unit))
-        store(self, "dropped", dropped)
+        store(self, "dropped", sum(len(r) for r in records) - sum(len(s) for s in segments))
+        store(self, "starts", tuple(origins[record] + dt * row for record, row in places))
+        store(self, "records", tuple(record for record, _ in places))
 
     @property
     def dimension(self) -> int:
@@ -67,6 +77,11 @@ class TimeSeries:
         return self.n_samples * self.dt
 
     @property
+    def times(self) -> tuple[np.ndarray, ...]:
+        """The time of every sample, one array per segment."""
+        return tuple(start + self.dt * np.arange(len(s)) for start, s in zip(self.starts, self.segments))
+
+    @property
     def values(self) -> Samples | Paths:
         """(time, var) for one gap-free record, (member, time, var) for several of equal length."""
         if len({len(s) for s in self.segments}) > 1:
@@ -80,13 +95,41 @@ class TimeSeries:
         """All samples, (sample, var), without regard to time."""
         return self.segments[0] if len(self.segments) == 1 else np.concatenate(self.segments)
 
-    def with_segments(self, segments: Sequence[Samples]) -> "TimeSeries":
-        """The same description around other samples."""
-        new = object.__new__(TimeSeries)
-        for field in ("dt", "names", "units", "time_unit", "dropped"):
-            object.__setattr__(new, field, getattr(self, field))
-        object.__setattr__(new, "segments", tuple(s for s in segments if len(s)))
+    def with_segments(
+        self,
+        segments: Sequence[Samples],
+        *,
+        places: Sequence[tuple[int, float]] | None = None,
+        names: Sequence[str] | None = None,
+        units: Sequence[str] | None = None,
+        lost: int = 0,
+    ) -> "TimeSeries":
+        """The same description around other samples.
+
+        `places` gives the record and the start of each segment; without it they stay as they are, which needs as many
+        segments as before. `names` and `units` replace those of the variables, `lost` rows are added to `dropped`.
+        """
+        if places is None:
+            checks.same_length("segments", segments, self.segments)
+            places = list(zip(self.records, self.starts))
+        new = copy.copy(self)
+        kept = [(s, place) for s, place in zip(segments, places) if len(s)]
+        store = object.__setattr__
+        store(new, "segments", tuple(s for s, _ in kept))
+        store(new, "records", tuple(record for _, (record, _) in kept))
+        store(new, "starts", tuple(float(start) for _, (_, start) in kept))
+        width = kept[0][0].shape[1] if kept else self.dimension
+        store(new, "names", checks.texts("names", names, width, self.names))
+        store(new, "units", checks.texts("units", units, width, self.units))
+        store(new, "dropped", self.dropped + lost)
         return new
+
+    def starting_at(self, time: float) -> "TimeSeries":
+        """The same samples with every record beginning at `time`; gaps keep their width."""
+        (time,) = checks.number_or_numbers("time", time, 1, "series")
+        first = dict(reversed(list(zip(self.records, self.starts))))
+        shifted = [(record, start - first[record] + time) for record, start in zip(self.records, self.starts)]
+        return self.with_segments(self.segments, places=shifted)
 
     def map(self, function: Callable[[Samples], Samples]) -> "TimeSeries":
         """Apply a sample-wise function to every segment."""
@@ -103,22 +146,31 @@ class TimeSeries:
         """Split into a training and a held-out part, the latter spread over `blocks` stretches of the record."""
         edges = np.linspace(0, self.n_samples, blocks + 1)
         cuts = np.sort(np.concatenate([edges[1:-1], edges[1:] - held_out * np.diff(edges)])).astype(int)
-        train, test, start = [], [], 0
-        for segment in self.segments:
-            inner = cuts[(cuts > start) & (cuts < start + len(segment))]
-            position = start
-            for piece in np.split(segment, inner - start):
-                kept_out = np.searchsorted(cuts, position, side="right") % 2 == 1
-                (test if kept_out else train).append(piece)
-                position += len(piece)
-            start += len(segment)
-        return self.with_segments(train), self.with_segments(test)
+        parts: tuple[list, list] = ([], [])
+        first = 0
+        for segment, record, start in zip(self.segments, self.records, self.starts):
+            inner = cuts[(cuts > first) & (cuts < first + len(segment))]
+            row = 0
+            for piece in np.split(segment, inner - first):
+                kept_out = np.searchsorted(cuts, first + row, side="right") % 2 == 1
+                parts[int(kept_out)].append((piece, (record, start + row * self.dt)))
+                row += len(piece)
+            first += len(segment)
+        train, test = (self.with_segments([s for s, _ in p], places=[place for _, place in p]) for p in parts)
+        return train, test
+
+    def to_xarray(self, *, dataset: bool = False, origin: str | None = None) -> Any:
+        """An xarray DataArray (member, time, variable), or a Dataset with one CF variable per name; see `labelled`."""
+        from .labelled import to_xarray
+
+        return to_xarray(self, dataset=dataset, origin=origin)
 
     def __repr__(self) -> str:
         gaps = f", {self.dropped} rows with NaN dropped" if self.dropped else ""
         unit = f" {self.time_unit}" if self.time_unit else ""
+        names = ", ".join(self.names[:12]) + (f", ... ({self.dimension} variables)" if self.dimension > 12 else "")
         return (
-            f"TimeSeries({self.n_samples} samples of {', '.join(self.names)} in {len(self.segments)} segment(s), "
+            f"TimeSeries({self.n_samples} samples of {names} in {len(self.segments)} segment(s), "
             f"dt={self.dt:g}{unit}{gaps})"
         )
 
@@ -146,33 +198,29 @@ def _as_records(values: Any) -> list[Samples]:
     )
 
 
-def _split_at_gaps(records: list[Samples]) -> tuple[tuple[Samples, ...], int]:
-    """Split every record at rows with a NaN; return the pieces and the number of rows dropped."""
-    pieces, dropped = [], 0
-    for record in records:
-        missing = np.isnan(record).any(axis=1)
-        if not missing.any():
-            pieces.append(record)
-            continue
-        dropped += int(missing.sum())
-        borders = np.flatnonzero(np.diff(missing)) + 1
-        pieces += [p for p, gone in zip(np.split(record, borders), np.split(missing, borders)) if not gone[0]]
-    pieces = tuple(p for p in pieces if len(p))
+def _split_at_gaps(records: list[Samples]) -> tuple[tuple[Samples, ...], list[tuple[int, int]]]:
+    """Split every record at rows with a NaN; return the pieces with the record and the row at which each begins."""
+    pieces, places = [], []
+    for number, record in enumerate(records):
+        edges = np.diff(np.isnan(record).any(axis=1), prepend=True, append=True).nonzero()[0].reshape(-1, 2)
+        for first, stop in edges.tolist():
+            pieces.append(record[first:stop])
+            places.append((number, first))
     if not pieces:
         raise DataError(
-            f"All {dropped} rows of the series hold a NaN: no complete sample is left. "
+            f"All {sum(len(r) for r in records)} rows of the series hold a NaN: no complete sample is left. "
             "Drop the variables that are missing throughout."
         )
-    return pieces, dropped
+    return tuple(pieces), places
 
 
-def _check_orientation(records: list[Samples]) -> None:
-    """Refuse one record with more variables than samples; several records say themselves which axis is which."""
+def _check_orientation(records: list[Samples], named: bool) -> None:
+    """Refuse one record with more variables than samples; several records, or names, say which axis is which."""
     length, width = records[0].shape
     if width == 0:
         raise DataError("The series has no variables (its last axis has length 0).")
     checks.enough_samples(sum(len(r) for r in records), 2, "a time series")
-    if len(records) == 1 and width > length:
+    if len(records) == 1 and width > length and not named:
         raise DataError(
             f"The series has more variables ({width}) than samples ({length}): the axes look transposed. "
             "Time comes before variable, so pass `values.T`."

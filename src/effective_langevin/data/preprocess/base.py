@@ -1,0 +1,141 @@
+"""What every fitted transform does: apply, invert, describe itself, become plain data and come back."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import Any, ClassVar, Protocol
+
+import numpy as np
+
+from ..._core.errors import DataError, ModelFileError
+from ..._core.types import Samples
+from ..series import TimeSeries
+
+
+class Transform(Protocol):
+    """A setting that learns from a series."""
+
+    def fit(self, series: TimeSeries) -> "FittedTransform":
+        """Learn what the transform needs from `series`."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class FittedTransform(ABC):
+    """A transform that knows all it needs. `names`, `units` and `time_unit` are those of the series it was fitted to.
+
+    `apply` and `invert` take a series and return one; times, gaps and records are kept.
+    """
+
+    names: tuple[str, ...]
+    units: tuple[str, ...]
+    time_unit: str
+
+    kinds: ClassVar[dict[str, type["FittedTransform"]]] = {}
+
+    def __init_subclass__(cls, **options: Any):
+        super().__init_subclass__(**options)
+        FittedTransform.kinds[cls.__name__.removeprefix("Fitted")] = cls
+
+    @property
+    def new_names(self) -> tuple[str, ...]:
+        """Names of the variables after `apply`."""
+        return self.names
+
+    @property
+    def new_units(self) -> tuple[str, ...]:
+        """Units of the variables after `apply`."""
+        return self.units
+
+    def apply(self, series: TimeSeries) -> TimeSeries:
+        """From physical variables to transformed ones."""
+        self._expect(series, self.names)
+        segments = [self._forward(s, t) for s, t in zip(series.segments, series.times)]
+        return series.with_segments(segments, names=self.new_names, units=self.new_units)
+
+    def invert(self, series: TimeSeries) -> TimeSeries:
+        """From transformed variables back to physical ones."""
+        self._expect(series, self.new_names)
+        segments = [self._backward(s, t) for s, t in zip(series.segments, series.times)]
+        return series.with_segments(segments, names=self.names, units=self.units)
+
+    def summary(self) -> str:
+        """One line on what was learned."""
+        return f"{type(self).__name__.removeprefix('Fitted')} of {_listed(self.names)}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data and arrays, which `preprocess.from_dict` takes back; `pack` parts them for a file."""
+        content = {f.name: getattr(self, f.name) for f in fields(self)}
+        plain = {name: list(v) if isinstance(v, tuple) else v for name, v in content.items()}
+        return {"kind": type(self).__name__.removeprefix("Fitted"), **plain}
+
+    @classmethod
+    def from_dict(cls, state: Mapping[str, Any]) -> "FittedTransform":
+        """The fitted transform that `to_dict` described."""
+        content = {f.name: state[f.name] for f in fields(cls)}
+        arguments: dict[str, Any] = {name: tuple(v) if isinstance(v, list) else v for name, v in content.items()}
+        return cls(**arguments)
+
+    @abstractmethod
+    def _forward(self, values: Samples, times: np.ndarray) -> Samples: ...
+
+    @abstractmethod
+    def _backward(self, values: Samples, times: np.ndarray) -> Samples: ...
+
+    def _expect(self, series: TimeSeries, names: Sequence[str]) -> None:
+        """Refuse a series of other variables, or one that counts time in another unit."""
+        kind = type(self).__name__.removeprefix("Fitted")
+        if tuple(series.names) != tuple(names):
+            raise DataError(
+                f"This {kind} takes the variables {_listed(names)}, but the series has {_listed(series.names)}."
+            )
+        if self.time_unit and series.time_unit and self.time_unit != series.time_unit:
+            raise DataError(
+                f"This {kind} counts time in {self.time_unit}, but the series in {series.time_unit}. "
+                "Read it with the same `time_unit`."
+            )
+
+
+def from_dict(state: Mapping[str, Any]) -> FittedTransform:
+    """The fitted transform that `FittedTransform.to_dict` described."""
+    kind = state.get("kind")
+    if kind not in FittedTransform.kinds:
+        known = ", ".join(sorted(FittedTransform.kinds))
+        raise ModelFileError(
+            f"There is no transform {kind!r} in this version of effective-langevin; known are {known}."
+        )
+    try:
+        return FittedTransform.kinds[kind].from_dict(state)
+    except KeyError as error:
+        raise ModelFileError(f"The stored {kind} lacks its entry {error}: the file is damaged.") from error
+
+
+def pack(state: Any, prefix: str = "preprocess") -> tuple[Any, dict[str, np.ndarray]]:
+    """Part the result of `to_dict` into what JSON holds and arrays by name, for the header and the body of a file."""
+    if isinstance(state, np.ndarray):
+        return {"array": prefix}, {prefix: state}
+    if isinstance(state, dict | list):
+        items = state.items() if isinstance(state, dict) else enumerate(state)
+        packed = {key: pack(value, f"{prefix}.{key}") for key, value in items}
+        arrays = {name: array for _, part in packed.values() for name, array in part.items()}
+        plain = {key: value for key, (value, _) in packed.items()}
+        return (plain if isinstance(state, dict) else list(plain.values())), arrays
+    return state, {}
+
+
+def unpack(plain: Any, arrays: Mapping[str, np.ndarray]) -> Any:
+    """Undo `pack`."""
+    if isinstance(plain, dict):
+        if set(plain) == {"array"}:
+            return np.asarray(arrays[plain["array"]])
+        return {key: unpack(value, arrays) for key, value in plain.items()}
+    return [unpack(value, arrays) for value in plain] if isinstance(plain, list) else plain
+
+
+def described(series: TimeSeries) -> dict[str, Any]:
+    """The fields that every fitted transform takes over from its series."""
+    return {"names": series.names, "units": series.units, "time_unit": series.time_unit}
+
+
+def _listed(names: Sequence[str]) -> str:
+    return ", ".join(names[:8]) + (f", ... ({len(names)} in all)" if len(names) > 8 else "")

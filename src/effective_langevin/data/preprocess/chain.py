@@ -1,0 +1,82 @@
+"""Several transforms, one after another."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..._core import checks
+from ..._core.types import Samples
+from ..series import TimeSeries
+from .base import FittedTransform, Transform, described, from_dict
+
+
+@dataclass(frozen=True)
+class Chain:
+    """Transforms in the order in which they are applied; each is fitted to what the ones before it leave."""
+
+    steps: Sequence[Transform]
+
+    def __post_init__(self):
+        steps = self.steps if isinstance(self.steps, list | tuple) else [self.steps]
+        checks.not_empty("steps", steps, "at least one transform, such as Detrend()")
+        object.__setattr__(self, "steps", tuple(checks.offers("steps", s, "fit", "Detrend() or PCA()") for s in steps))
+
+    def fit(self, series: TimeSeries) -> "FittedChain":
+        """Fit every step in turn."""
+        fitted, current = [], series
+        for step in self.steps:
+            fitted.append(step.fit(current))
+            current = fitted[-1].apply(current)
+        return FittedChain(**described(series), steps=tuple(fitted))
+
+
+@dataclass(frozen=True, eq=False)
+class FittedChain(FittedTransform):
+    """Fitted transforms in order; inversion goes through them backwards."""
+
+    steps: tuple[FittedTransform, ...]
+
+    @property
+    def new_names(self) -> tuple[str, ...]:
+        """Names of the variables after the last step."""
+        return self.steps[-1].new_names
+
+    @property
+    def new_units(self) -> tuple[str, ...]:
+        """Units of the variables after the last step."""
+        return self.steps[-1].new_units
+
+    def apply(self, series: TimeSeries) -> TimeSeries:
+        """From physical variables to those after the last step."""
+        for step in self.steps:
+            series = step.apply(series)
+        return series
+
+    def invert(self, series: TimeSeries) -> TimeSeries:
+        """From the variables after the last step back to physical ones."""
+        for step in reversed(self.steps):
+            series = step.invert(series)
+        return series
+
+    def summary(self) -> str:
+        """One line per step."""
+        return "\n".join(step.summary() for step in self.steps)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data and arrays, steps inside."""
+        return {**super().to_dict(), "steps": [step.to_dict() for step in self.steps]}
+
+    @classmethod
+    def from_dict(cls, state: Mapping[str, Any]) -> "FittedChain":
+        """The chain that `to_dict` described."""
+        labels = {key: state[key] for key in ("names", "units", "time_unit")}
+        steps = tuple(from_dict(step) for step in state["steps"])
+        return cls(tuple(labels["names"]), tuple(labels["units"]), labels["time_unit"], steps)
+
+    def _forward(self, values: Samples, times: np.ndarray) -> Samples:
+        raise NotImplementedError("a chain works on whole series")
+
+    def _backward(self, values: Samples, times: np.ndarray) -> Samples:
+        raise NotImplementedError("a chain works on whole series")

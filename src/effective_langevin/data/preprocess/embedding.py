@@ -1,0 +1,78 @@
+"""Delay embedding: the present and some of the past as one state."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from numbers import Integral
+
+import numpy as np
+
+from ..._core import checks
+from ..._core.errors import DataError
+from ..._core.types import Samples
+from ..series import TimeSeries
+from .base import FittedTransform, described
+
+
+@dataclass(frozen=True)
+class DelayEmbedding:
+    """y(t) = (x(t), x(t - lag_1), x(t - lag_2), ...), lags in steps; a single number is a single lag.
+
+    The first max(lags) rows of every segment have no past and are lost (counted in `dropped`). Inversion gives the
+    present, x(t), and disregards the delayed copies: in simulated paths they need not agree with the path's own past.
+    """
+
+    lags: int | Sequence[int] = (1,)
+
+    def __post_init__(self):
+        given = [self.lags] if isinstance(self.lags, Integral) else self.lags
+        lags = checks.integers_at_least("lags", list(given) if np.iterable(given) else given, 1)
+        checks.distinct("lags", lags)
+        object.__setattr__(self, "lags", lags)
+
+    def fit(self, series: TimeSeries) -> "FittedDelayEmbedding":
+        """Nothing is learned but the sampling interval, in which the lags are counted."""
+        assert isinstance(self.lags, tuple)
+        return FittedDelayEmbedding(**described(series), lags=self.lags, dt=series.dt)
+
+
+@dataclass(frozen=True, eq=False)
+class FittedDelayEmbedding(FittedTransform):
+    """The present first, then the delayed copies in the order of `lags`."""
+
+    lags: tuple[int, ...]
+    dt: float
+
+    @property
+    def new_names(self) -> tuple[str, ...]:
+        """x, y, x(t-1), y(t-1), ..., the numbers being steps."""
+        return (*self.names, *(f"{n}(t-{lag})" for lag in self.lags for n in self.names))
+
+    @property
+    def new_units(self) -> tuple[str, ...]:
+        """Units of the variables after `apply`."""
+        return self.units * (1 + len(self.lags))
+
+    def apply(self, series: TimeSeries) -> TimeSeries:
+        """From a series to one with its past beside it."""
+        self._expect(series, self.names)
+        if abs(series.dt / self.dt - 1) > 1e-6:
+            raise DataError(f"These lags count steps of {self.dt:g}, but the series has dt = {series.dt:g}.")
+        past = max(self.lags)
+        segments = [self._forward(s, t) for s, t in zip(series.segments, series.times)]
+        lost = series.n_samples - sum(len(s) for s in segments)
+        if lost == series.n_samples:
+            longest = max(len(s) for s in series.segments)
+            raise DataError(
+                f"A lag of {past} steps leaves nothing of the series: its longest segment has {longest} rows."
+            )
+        places = [(record, start + past * series.dt) for record, start in zip(series.records, series.starts)]
+        return series.with_segments(segments, places=places, names=self.new_names, units=self.new_units, lost=lost)
+
+    def _forward(self, values: Samples, times: np.ndarray) -> Samples:
+        past = max(self.lags)
+        if len(values) <= past:
+            return np.empty((0, len(self.new_names)))
+        return np.hstack([values[past - lag : len(values) - lag] for lag in (0, *self.lags)])
+
+    def _backward(self, values: Samples, times: np.ndarray) -> Samples:
+        return values[:, : len(self.names)]

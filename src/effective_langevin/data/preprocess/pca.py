@@ -1,0 +1,120 @@
+"""Principal components, or empirical orthogonal functions."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..._core import checks
+from ..._core.errors import DataError
+from ..._core.types import Samples
+from ..series import TimeSeries
+from .base import FittedTransform, described
+
+_DEFAULT_VARIANCE = 0.95
+
+
+@dataclass(frozen=True)
+class PCA:
+    """Keep the leading principal components: so many `components`, or enough for a share `variance` (default 0.95).
+
+    Variables are divided by their standard deviation first if `standardize`; default: if their units differ.
+    Inversion gives the part of the physical variables that the kept components explain, which is all of them if all
+    components are kept; what is missing is reported as `residual_variance` and, by variable, `residual_std`.
+    """
+
+    components: int | None = None
+    variance: float | None = None
+    standardize: bool | None = None
+
+    def __post_init__(self):
+        if self.components is not None:
+            checks.integer_at_least("components", self.components, 1)
+            checks.not_given("variance", self.variance, "the number of components is given already.")
+        if self.variance is not None:
+            checks.fraction("variance", self.variance)
+        checks.one_of("standardize", self.standardize, [None, True, False])
+
+    def fit(self, series: TimeSeries) -> "FittedPCA":
+        """Eigenvectors of the covariance of all samples; each points to where its largest loading is positive."""
+        samples = series.stacked()
+        mean, scale = samples.mean(axis=0), np.ones(series.dimension)
+        if len(set(series.units)) > 1 if self.standardize is None else self.standardize:
+            scale = _standard_deviations(samples, series)
+        vectors, variances = _eigenvectors((samples - mean) / scale)
+        if not variances.sum() > 0:
+            raise DataError("No variable of the series varies: there are no principal components.")
+        share = variances / variances.sum()
+        count = self._count(share)
+        left = variances[count:] * vectors[:, count:] ** 2
+        return FittedPCA(
+            **described(series),
+            mean=mean,
+            scale=scale,
+            vectors=vectors[:, :count],
+            explained_variance=share[:count],
+            residual_variance=float(share[count:].sum()),
+            residual_std=scale * np.sqrt(left.sum(axis=1)),
+        )
+
+    def _count(self, share: np.ndarray) -> int:
+        if self.components is None:
+            enough = np.flatnonzero(np.cumsum(share) >= (self.variance or _DEFAULT_VARIANCE) - 1e-12)
+            return int(enough[0]) + 1
+        checks.at_most("components", self.components, len(share), "as many as the samples have")
+        return self.components
+
+
+@dataclass(frozen=True, eq=False)
+class FittedPCA(FittedTransform):
+    """(x - mean) / scale = vectors y + residual, with orthonormal columns of `vectors`, (var, component)."""
+
+    mean: np.ndarray
+    scale: np.ndarray
+    vectors: np.ndarray
+    explained_variance: np.ndarray
+    residual_variance: float
+    residual_std: np.ndarray
+
+    @property
+    def new_names(self) -> tuple[str, ...]:
+        """PC1, PC2, ..."""
+        return tuple(f"PC{i + 1}" for i in range(self.vectors.shape[1]))
+
+    @property
+    def new_units(self) -> tuple[str, ...]:
+        """The common unit of the variables, if they have one and were not standardised."""
+        shared = self.units[0] if len(set(self.units)) == 1 and (self.scale == 1).all() else ""
+        return (shared,) * self.vectors.shape[1]
+
+    def summary(self) -> str:
+        """The share of the variance that each component explains, and what is left out."""
+        shares = ", ".join(f"{share:.1%}" for share in self.explained_variance[:8])
+        kept = f"PCA keeps {self.vectors.shape[1]} of {len(self.names)} components ({shares}"
+        return f"{kept}{', ...' if len(self.explained_variance) > 8 else ''}); left out {self.residual_variance:.2%}"
+
+    def _forward(self, values: Samples, times: np.ndarray) -> Samples:
+        return ((values - self.mean) / self.scale) @ self.vectors
+
+    def _backward(self, values: Samples, times: np.ndarray) -> Samples:
+        return (values @ self.vectors.T) * self.scale + self.mean
+
+
+def _standard_deviations(samples: Samples, series: TimeSeries) -> np.ndarray:
+    std = samples.std(axis=0)
+    constant = std <= 1e-12 * np.abs(samples).max(axis=0)
+    if constant.any():
+        raise DataError(f"Variable {series.names[int(np.argmax(constant))]!r} is constant: it has no scale. Drop it.")
+    return std
+
+
+def _eigenvectors(centred: Samples) -> tuple[np.ndarray, np.ndarray]:
+    """Eigenvectors and eigenvalues of the covariance, largest first; with few samples, only those that they span."""
+    count, width = centred.shape
+    if width <= count:
+        variances, vectors = np.linalg.eigh(centred.T @ centred / count)
+        variances, vectors = np.maximum(variances[::-1], 0), vectors[:, ::-1]
+    else:
+        _, singular, rows = np.linalg.svd(centred, full_matrices=False)
+        variances, vectors = singular**2 / count, rows.T
+    largest = np.abs(vectors).argmax(axis=0)
+    return vectors * np.sign(vectors[largest, np.arange(vectors.shape[1])]), variances

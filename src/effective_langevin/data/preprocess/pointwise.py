@@ -1,0 +1,197 @@
+"""Transforms of single variables: angles to the circle, positive numbers to the line."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import boxcox, inv_boxcox
+
+from ..._core import checks
+from ..._core.errors import DataError
+from ..._core.types import Samples
+from ..series import TimeSeries
+from .base import FittedTransform, described
+
+_LARGEST_EXPONENT = 2.0
+
+
+@dataclass(frozen=True)
+class Periodic:
+    """Angles become cos and sin, two variables each, so that the border of the period is no jump.
+
+    Inversion takes the angle of the point, arctan2(sin, cos), and disregards its distance from the origin: it returns
+    angles modulo the period, in [0, period) if all fitted ones were non-negative, otherwise around zero.
+    """
+
+    variables: Sequence[str] | None = None
+    period: float = 2 * np.pi
+
+    def __post_init__(self):
+        object.__setattr__(self, "variables", _as_names(self.variables))
+        checks.positive_number("period", self.period)
+
+    def fit(self, series: TimeSeries) -> "FittedPeriodic":
+        """Learn the branch of each angle."""
+        columns = _columns(self.variables, series)
+        low = series.stacked()[:, columns].min(axis=0)
+        lowest = np.where(low >= 0, 0.0, -self.period / 2)
+        return FittedPeriodic(**described(series), columns=columns, period=float(self.period), lowest=lowest)
+
+
+@dataclass(frozen=True, eq=False)
+class FittedPeriodic(FittedTransform):
+    """Column by column in the old order, an angle replaced by its cos and its sin."""
+
+    columns: tuple[int, ...]
+    period: float
+    lowest: np.ndarray
+
+    @property
+    def new_names(self) -> tuple[str, ...]:
+        """Names of the variables after `apply`."""
+        pairs = [(f"cos({n})", f"sin({n})") if i in self.columns else (n,) for i, n in enumerate(self.names)]
+        return tuple(name for pair in pairs for name in pair)
+
+    @property
+    def new_units(self) -> tuple[str, ...]:
+        """Units of the variables after `apply`."""
+        pairs = [("", "") if i in self.columns else (u,) for i, u in enumerate(self.units)]
+        return tuple(unit for pair in pairs for unit in pair)
+
+    def _forward(self, values: Samples, times: np.ndarray) -> Samples:
+        angles = values * (2 * np.pi / self.period)
+        out = []
+        for i in range(len(self.names)):
+            out += [np.cos(angles[:, i]), np.sin(angles[:, i])] if i in self.columns else [values[:, i]]
+        return np.column_stack(out)
+
+    def _backward(self, values: Samples, times: np.ndarray) -> Samples:
+        out, at = [], 0
+        for i in range(len(self.names)):
+            if i not in self.columns:
+                out.append(values[:, at])
+                at += 1
+                continue
+            angle = np.arctan2(values[:, at + 1], values[:, at]) * (self.period / (2 * np.pi))
+            lowest = self.lowest[self.columns.index(i)]
+            out.append((angle - lowest) % self.period + lowest)
+            at += 2
+        return np.column_stack(out)
+
+
+@dataclass(frozen=True)
+class Log:
+    """The natural logarithm of positive variables (default: all)."""
+
+    variables: Sequence[str] | None = None
+
+    def __post_init__(self):
+        object.__setattr__(self, "variables", _as_names(self.variables))
+
+    def fit(self, series: TimeSeries) -> "FittedPower":
+        """Nothing is learned; the variables must be positive."""
+        columns = _columns(self.variables, series)
+        _check_positive(series, columns, "Log")
+        return FittedPower(**described(series), columns=columns, exponents=np.zeros(len(columns)), label="log")
+
+
+@dataclass(frozen=True)
+class BoxCox:
+    """(x^a - 1) / a of positive variables (default: all), the logarithm for a = 0.
+
+    Without an `exponent`, each variable gets the one between 0 and 2 that makes it most Gaussian (maximum likelihood).
+    A path that leaves the range of the transform, below -1/a, comes back as 0.
+    """
+
+    variables: Sequence[str] | None = None
+    exponent: float | None = None
+
+    def __post_init__(self):
+        object.__setattr__(self, "variables", _as_names(self.variables))
+        if self.exponent is not None and self.exponent != 0:
+            checks.positive_number("exponent", self.exponent)
+
+    def fit(self, series: TimeSeries) -> "FittedPower":
+        """Choose the exponents."""
+        columns = _columns(self.variables, series)
+        _check_positive(series, columns, "BoxCox")
+        samples = series.stacked()[:, columns]
+        exponents = [_best_exponent(x) if self.exponent is None else float(self.exponent) for x in samples.T]
+        return FittedPower(**described(series), columns=columns, exponents=np.array(exponents), label="boxcox")
+
+
+@dataclass(frozen=True, eq=False)
+class FittedPower(FittedTransform):
+    """Box-Cox transforms with known exponents, of some of the variables."""
+
+    columns: tuple[int, ...]
+    exponents: np.ndarray
+    label: str
+
+    @property
+    def new_names(self) -> tuple[str, ...]:
+        """Names of the variables after `apply`."""
+        return tuple(f"{self.label}({n})" if i in self.columns else n for i, n in enumerate(self.names))
+
+    @property
+    def new_units(self) -> tuple[str, ...]:
+        """Units of the variables after `apply`."""
+        return tuple("" if i in self.columns else u for i, u in enumerate(self.units))
+
+    def summary(self) -> str:
+        """The exponent of each variable."""
+        per = ", ".join(f"{self.names[c]} {a:.3g}" for c, a in zip(self.columns, self.exponents))
+        return f"Power transform with exponents {per} (0 is the logarithm)"
+
+    def apply(self, series: TimeSeries) -> TimeSeries:
+        """From physical variables to transformed ones; refuses a value that is not positive."""
+        self._expect(series, self.names)
+        _check_positive(series, self.columns, "Log" if self.label == "log" else "BoxCox")
+        return super().apply(series)
+
+    def _forward(self, values: Samples, times: np.ndarray) -> Samples:
+        out = values.copy()
+        out[:, self.columns] = boxcox(values[:, self.columns], self.exponents)
+        return out
+
+    def _backward(self, values: Samples, times: np.ndarray) -> Samples:
+        out = values.copy()
+        physical = inv_boxcox(values[:, self.columns], self.exponents)
+        out[:, self.columns] = np.where(np.isnan(physical), 0.0, physical)
+        return out
+
+
+def _best_exponent(samples: np.ndarray) -> float:
+    """The exponent a of largest likelihood, (a - 1) <ln x> - ln(var y) / 2, with x in units of its geometric mean."""
+    from scipy.optimize import minimize_scalar
+
+    logs = np.log(samples)
+    scaled = np.exp(logs - logs.mean())
+    found = minimize_scalar(lambda a: np.log(boxcox(scaled, a).var()), bounds=(0, _LARGEST_EXPONENT), method="bounded")
+    return float(found.x)  # pyright: ignore[reportAttributeAccessIssue]
+
+
+def _as_names(variables: Sequence[str] | None) -> tuple[str, ...] | None:
+    return None if variables is None else (variables,) if isinstance(variables, str) else tuple(variables)
+
+
+def _columns(variables: Sequence[str] | None, series: TimeSeries) -> tuple[int, ...]:
+    wanted = (
+        series.names if variables is None else checks.known_names("variables", variables, series.names, "the series")
+    )
+    return tuple(sorted(series.names.index(name) for name in wanted))
+
+
+def _check_positive(series: TimeSeries, columns: Sequence[int], kind: str) -> None:
+    """Refuse the first sample that is not positive, by variable, row and time."""
+    for column in columns:
+        for number, (segment, times) in enumerate(zip(series.segments, series.times)):
+            bad = np.flatnonzero(segment[:, column] <= 0)
+            if len(bad):
+                row, total = int(bad[0]), int((series.stacked()[:, column] <= 0).sum())
+                time = f"{times[row]:g} {series.time_unit}".rstrip()
+                raise DataError(
+                    f"{kind} needs positive values, but variable {series.names[column]!r} is "
+                    f"{segment[row, column]:g} in row {row} of segment {number} (time {time}), and not positive in "
+                    f"{total} rows in all. Shift it, mark such rows as NaN, or leave it out: {kind}(variables=[...])."
+                )

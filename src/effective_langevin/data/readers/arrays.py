@@ -1,0 +1,186 @@
+"""Named arrays: .npz, .npy and HDF5 files, dictionaries and bare arrays.
+
+The samples are the array `x` (or `values`, `data`, `samples`), (time, var) or (member, time, var), or the arrays named
+in `variables`. Beside them may stand `dt`, `dt_unit` or `time_unit`, `time`, `variables` or `names`, and `units`.
+"""
+
+import zipfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..._core import checks
+from ..._core.errors import DataError
+from .clock import Stamps, is_stamp_like
+from .records import Record, Wishes, time_name
+
+_MAIN = ("x", "values", "data", "samples")
+_NOTES = {"dt": ("dt",), "dt_unit": ("dt_unit", "time_unit"), "names": ("variables", "names"), "units": ("units",)}
+_NO_MEMBER = "the first of three axes counts the members."
+
+
+def read_npy(path: Path, wishes: Wishes) -> list[Record]:
+    """One array; `dt`, or the stamps themselves as `time`, come from the caller."""
+    return from_array(_loaded(path), str(path), wishes)
+
+
+def read_npz(path: Path, wishes: Wishes) -> list[Record]:
+    """Several named arrays in one file."""
+    archive = _loaded(path)
+    if not isinstance(archive, np.lib.npyio.NpzFile):
+        return from_array(archive, str(path), wishes)
+    with archive:
+        try:
+            arrays = {name: archive[name] for name in archive}
+        except ValueError as error:
+            raise DataError(f"{path} holds Python objects, which are not read: save plain arrays. ({error})") from error
+        except (OSError, zipfile.BadZipFile) as error:
+            raise DataError(f"{path} is damaged: {error}.") from error
+    return from_mapping(arrays, str(path), wishes)
+
+
+def _loaded(path: Path) -> Any:
+    try:
+        return np.load(path, allow_pickle=False)
+    except (OSError, EOFError, ValueError, zipfile.BadZipFile) as error:
+        if "allow_pickle" in str(error):
+            raise DataError(
+                f"{path} is not a numpy file, or holds Python objects, which are not read: save plain arrays."
+            ) from error
+        raise DataError(f"{path} is not a readable numpy file: {error}.") from error
+
+
+def read_hdf5(path: Path, wishes: Wishes) -> list[Record]:
+    """Datasets by their full name ("run/x"); units from their attribute, `dt` also from an attribute of the file."""
+    import h5py
+
+    try:
+        file = h5py.File(path, "r")
+    except OSError as error:
+        raise DataError(f"{path} is not a readable HDF5 file: {error}.") from error
+    with file:
+        found: dict[str, Any] = {}
+        file.visititems(lambda name, node: found.update({name: node}) if isinstance(node, h5py.Dataset) else None)
+        units = {name: _text(node.attrs["units"]) for name, node in found.items() if "units" in node.attrs}
+        notes = {k: _decoded(np.asarray(v)) for k, v in file.attrs.items() if any(k in n for n in _NOTES.values())}
+        return from_mapping({**notes, **found}, str(path), wishes, units)
+
+
+def from_mapping(
+    arrays: Mapping[str, Any], where: str, wishes: Wishes, units: Mapping[str, str] | None = None
+) -> list[Record]:
+    """Records of named arrays; `units` are units by the name of the array."""
+    units = dict(units or {})
+    notes = {note: _note(arrays, keys) for note, keys in _NOTES.items()}
+    time = time_name(wishes, list(arrays), where)
+    reserved = {time, *(key for keys in _NOTES.values() for key in keys)}
+    candidates = {n: a for n, a in arrays.items() if n not in reserved and np.ndim(a) > 0 and a.dtype.kind in "fiubc"}
+    labels = None if notes["names"] is None else [str(n) for n in np.atleast_1d(notes["names"])]
+    chosen, columns = _chosen(candidates, labels, where, wishes)
+    values = _side_by_side({n: np.asarray(candidates[n]) for n in chosen}, where)
+    names, unit_list = _described(chosen, values.shape[-1], labels, notes["units"], units, candidates)
+    if columns is not None:
+        values = values[..., columns]
+        names, unit_list = [names[c] for c in columns], [unit_list[c] for c in columns]
+    stamps = None if time is None else Stamps(_decoded(np.asarray(arrays[time])), time, units.get(time, ""))
+    if is_stamp_like(wishes.time):
+        stamps = Stamps(np.asarray(wishes.time))
+    dt = None if notes["dt"] is None else _stated_dt(notes["dt"], where)
+    unit = "" if notes["dt_unit"] is None else _text(notes["dt_unit"])
+    return _as_records(values, where, Record(values, where, tuple(names), tuple(unit_list), stamps, dt, unit))
+
+
+def from_array(values: Any, where: str, wishes: Wishes) -> list[Record]:
+    """Records of a bare array: (time,), (time, var) or (member, time, var)."""
+    checks.not_given("variables", wishes.variables, f"{where} has no names to pick from. Name them with `names`.")
+    checks.not_given("member", wishes.member, _NO_MEMBER)
+    array = checks.real_samples(values, f"The data of {where}")
+    stamps = Stamps(np.asarray(wishes.time)) if is_stamp_like(wishes.time) else None
+    if isinstance(wishes.time, str):
+        checks.known_names("time", wishes.time, [], where)
+    array = array[:, None] if array.ndim == 1 else array
+    return _as_records(array, where, Record(array, where, stamps=stamps))
+
+
+def _as_records(values: np.ndarray, where: str, whole: Record) -> list[Record]:
+    """One record, or one per member of a three-axis array."""
+    if values.ndim == 2:
+        return [whole]
+    if values.ndim != 3:
+        raise DataError(
+            f"The data of {where} have {values.ndim} axes; they must be (time,), (time, var) or (member, time, var)."
+        )
+    return [
+        Record(member, f"{where} (member {i})", whole.names, whole.units, whole.stamps, whole.dt, whole.dt_unit)
+        for i, member in enumerate(values)
+    ]
+
+
+def _chosen(
+    candidates: Mapping[str, Any], labels: list[str] | None, where: str, wishes: Wishes
+) -> tuple[list[str], list[int] | None]:
+    """The arrays that hold the samples, and the columns of them that were asked for (None: all)."""
+    checks.not_given("member", wishes.member, _NO_MEMBER)
+    main = next((n for n in _MAIN if n in candidates), None)
+    if wishes.variables is not None:
+        if main is not None and labels is not None and set(wishes.variables) <= set(labels):
+            return [main], [labels.index(v) for v in wishes.variables]
+        known = [*candidates, *(labels or [])]
+        wanted = checks.known_names("variables", wishes.variables, known, where)
+        return list(checks.known_names("variables", wanted, candidates, where)), None
+    if main is not None:
+        return [main], None
+    lengths = {np.shape(a)[0] for a in candidates.values() if np.ndim(a) == 1}
+    if len(candidates) == 1 or (len(lengths) == 1 and all(np.ndim(a) == 1 for a in candidates.values())):
+        return list(candidates), None
+    shapes = ", ".join(f"{n} {tuple(np.shape(a))}" for n, a in candidates.items())
+    raise DataError(
+        f"{where} has no array called x, and it is not clear which arrays are the samples. "
+        + (f"It holds: {shapes}. Pick with variables=[...]." if shapes else "It holds no array of numbers.")
+    )
+
+
+def _side_by_side(arrays: Mapping[str, np.ndarray], where: str) -> np.ndarray:
+    """Arrays as the columns of one; a single array is taken as it is."""
+    blocks = [a[:, None] if a.ndim == 1 else a for a in arrays.values()]
+    if len({b.shape[:-1] for b in blocks}) > 1:
+        shapes = ", ".join(f"{n} {a.shape}" for n, a in arrays.items())
+        raise DataError(f"The arrays of {where} differ in length and cannot be the columns of one series: {shapes}.")
+    for name, block in arrays.items():
+        checks.real_samples(block[:0], f"Array {name!r} of {where}")
+    return blocks[0] if len(blocks) == 1 else np.concatenate(blocks, axis=-1)
+
+
+def _described(
+    chosen: list[str], width: int, labels: list[str] | None, noted: Any, units: Mapping[str, str], arrays: Mapping
+) -> tuple[list[str], list[str]]:
+    """Names and units, one per column: as noted beside a main array, otherwise from the names of the arrays."""
+    widths = [1 if np.ndim(arrays[n]) == 1 else np.shape(arrays[n])[-1] for n in chosen]
+    keys = [key for key, count in zip(chosen, widths) for _ in range(count)]
+    numbered = [f"{n}{i + 1}" if w > 1 else n for n, w in zip(chosen, widths) for i in range(w)]
+    names = labels if len(chosen) == 1 and labels is not None and len(labels) == width else numbered
+    beside = [] if noted is None else [_text(u) for u in np.atleast_1d(noted)]
+    return names, beside if len(beside) == width else [units.get(k, "") for k in keys]
+
+
+def _note(arrays: Mapping[str, Any], keys: tuple[str, ...]) -> Any:
+    return next((_decoded(np.asarray(arrays[k])) for k in keys if k in arrays), None)
+
+
+def _stated_dt(value: Any, where: str) -> float:
+    if np.size(value) != 1 or np.asarray(value).dtype.kind not in "fiu" or not 0 < np.asarray(value).item() < np.inf:
+        raise DataError(f"`dt` in {where} is {value!r}; it must be one positive number. Pass `dt` and repair the file.")
+    return float(np.asarray(value).item())
+
+
+def _decoded(array: np.ndarray) -> np.ndarray:
+    """Byte strings, as HDF5 stores them, as text."""
+    if array.dtype.kind == "O" and array.size and isinstance(array.flat[0], bytes):
+        array = array.astype("S")
+    return np.char.decode(array, "utf-8") if array.dtype.kind == "S" else array
+
+
+def _text(value: Any) -> str:
+    return str(_decoded(np.asarray(value)).reshape(-1)[0])

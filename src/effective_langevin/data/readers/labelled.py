@@ -1,0 +1,197 @@
+"""Labelled arrays: xarray objects in memory, NetCDF files and Zarr stores."""
+
+import warnings
+from collections.abc import Hashable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..._core import checks
+from ..._core.errors import DataError
+from .clock import Stamps, is_stamp_like
+from .extras import needs
+from .records import Record, Wishes, is_time_name
+
+MEMBER_DIMENSIONS = ("member", "ensemble", "realization", "number")
+
+
+def read_netcdf(path: Path, wishes: Wishes) -> list[Record]:
+    """A NetCDF file, CF conventions applied."""
+    return _opened(path, wishes, "NetCDF file", engine=None)
+
+
+def read_zarr(path: Path, wishes: Wishes) -> list[Record]:
+    """A Zarr store, CF conventions applied."""
+    needs("zarr", "zarr", path)
+    return _opened(path, wishes, "Zarr store", engine="zarr")
+
+
+def _opened(path: Path, wishes: Wishes, kind: str, engine: str | None) -> list[Record]:
+    import xarray as xr
+
+    try:
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "Failed to open Zarr store with consolidated metadata")
+            raw = xr.open_dataset(path, engine=engine, decode_times=False)
+    except ImportError:
+        raise
+    except Exception as error:  # every backend raises its own kind
+        reason = str(error).strip().split("\n")[0]
+        raise DataError(f"{path} is not a readable {kind} (damaged, truncated or of another kind): {reason}") from error
+    with raw:
+        if engine == "zarr":
+            raw = raw[sorted(raw.data_vars, key=str)]  # a folder lists its variables in any order
+        return from_dataset(_with_dates(raw), str(path), wishes)
+
+
+def _with_dates(raw: Any) -> Any:
+    """Coordinates in CF time decoded; a unit or calendar that cannot be decoded leaves plain numbers."""
+    import xarray as xr
+
+    for name in list(raw.coords):
+        if " since " in str(raw[name].attrs.get("units", "")):
+            try:
+                raw[name] = xr.decode_cf(raw[[name]].reset_coords())[name]
+            except (ValueError, OverflowError, ImportError):
+                continue
+    return raw
+
+
+def from_xarray(source: Any, where: str, wishes: Wishes) -> list[Record]:
+    """Records of a Dataset or DataArray in memory."""
+    import xarray as xr
+
+    if isinstance(source, xr.DataArray):
+        source = source.to_dataset(name=source.name if source.name is not None else "x")
+    return from_dataset(source, where, wishes)
+
+
+def from_dataset(data: Any, where: str, wishes: Wishes) -> list[Record]:
+    """Every variable along the time dimension; other dimensions than time and member become variables of their own."""
+    time = _time_dimension(data, where, wishes)
+    along = [str(n) for n in data.data_vars if time in data[n].dims and _is_plain(data, n)]
+    picked = along
+    if wishes.variables is not None and set(wishes.variables) <= set(along):
+        picked = list(wishes.variables)
+    if not picked:
+        raise DataError(f"{where} has no variable of numbers along its dimension {time!r}.")
+    member = _member_dimension(data, picked, where, wishes)
+    blocks = [_flattened(data[n], time, member, int(data.sizes[member]) if member else 1) for n in picked]
+    values = np.concatenate([b for b, _, _ in blocks], axis=-1)
+    names = [n for _, block, _ in blocks for n in block]
+    units = [u for _, _, block in blocks for u in block]
+    if wishes.variables is not None and picked is along:
+        wanted = checks.known_names("variables", wishes.variables, names, where)
+        columns = [names.index(v) for v in wanted]
+        values, names, units = values[..., columns], [names[c] for c in columns], [units[c] for c in columns]
+    stamps = _stamps(data, time, wishes)
+    starts = _starts(data, member)
+    labels = ["" if member is None else f" ({member} {v})" for v in (data[member].values if member else [0])]
+    return [
+        _unpadded(Record(block, where + label, tuple(names), tuple(units), _shifted(stamps, start)), member is not None)
+        for block, label, start in zip(values, labels, starts)
+    ]
+
+
+def _time_dimension(data: Any, where: str, wishes: Wishes) -> str:
+    """The dimension of time: the one asked for, or one called so, marked so or with dates, or the only one."""
+    if isinstance(wishes.time, str):
+        checks.known_names("time", wishes.time, [*data.dims, *data.coords], where)
+        return str(data[wishes.time].dims[0]) if wishes.time in data.coords else wishes.time
+    tests = (
+        is_time_name,
+        lambda d: d in data.coords and (data[d].dtype.kind == "M" or _mark(data[d], "axis") == "T"),
+        lambda d: d in data.coords and _mark(data[d], "standard_name") == "time",
+        lambda d: len(data.dims) == 1,
+    )
+    for test in tests:
+        found = [d for d in data.dims if test(d)]
+        if len(found) == 1:
+            return str(found[0])
+    dims = ", ".join(f"{d} ({n})" for d, n in data.sizes.items())
+    raise DataError(f"It is not clear which dimension of {where} is time, among {dims or 'none'}. Pass time=NAME.")
+
+
+def _mark(coordinate: Any, attribute: str) -> str:
+    return str(coordinate.attrs.get(attribute, ""))
+
+
+def _is_plain(data: Any, name: Hashable) -> bool:
+    """Numbers that are not the bounds of a coordinate."""
+    bounds = {v.attrs.get("bounds") or v.encoding.get("bounds") for v in data.variables.values()}
+    return data[name].dtype.kind in "fiub" and name not in bounds and not str(name).endswith(("_bnds", "_bounds"))
+
+
+def _member_dimension(data: Any, picked: Sequence[str], where: str, wishes: Wishes) -> str | None:
+    dims = {d for n in picked for d in data[n].dims}
+    if wishes.member is not None:
+        return checks.known_names("member", wishes.member, sorted(str(d) for d in dims), where)[0]
+    return next((str(d) for d in data.dims if d in dims and str(d).lower() in MEMBER_DIMENSIONS), None)
+
+
+def _flattened(array: Any, time: str, member: str | None, members: int) -> tuple[np.ndarray, list[str], list[str]]:
+    """(member, time, var) values of one variable with the names and units of its columns.
+
+    Grid points that are missing at all times, such as land in an ocean field, are left out.
+    """
+    rest = [d for d in array.dims if d not in (time, member)]
+    if member in array.dims:
+        values = array.transpose(member, time, *rest).values
+    else:
+        values = np.broadcast_to(
+            array.transpose(time, *rest).values, (members, *(array.sizes[d] for d in (time, *rest)))
+        )
+    values = values.reshape(*values.shape[:2], -1).astype(float)
+    names = _names(array, rest)
+    unit = str(array.attrs.get("units", ""))
+    units = [unit] * len(names)
+    if len(rest) == 1 and "units" in array.coords and array["units"].dims == (rest[0],):
+        units = [str(u) for u in array["units"].values]
+    if rest and np.isnan(values).any():
+        there = np.flatnonzero(~np.isnan(values).all(axis=(0, 1)))
+        return values[..., there], [names[i] for i in there], [units[i] for i in there]
+    return values, names, units
+
+
+def _names(array: Any, rest: Sequence[Hashable]) -> list[str]:
+    """One name per column: T, or the labels of its only other dimension, or T(lat=10, lon=20)."""
+    if not rest:
+        return [str(array.name)]
+    labels = [array[d].values if d in array.coords else np.arange(array.sizes[d]) for d in rest]
+    if len(rest) == 1 and labels[0].dtype.kind in "UOT":
+        return [str(v) for v in labels[0]]
+    grids = np.meshgrid(*labels, indexing="ij")
+    points = zip(*(g.ravel() for g in grids))
+    return [f"{array.name}(" + ", ".join(f"{d}={v}" for d, v in zip(rest, point)) + ")" for point in points]
+
+
+def _stamps(data: Any, time: str, wishes: Wishes) -> Stamps | None:
+    if is_stamp_like(wishes.time):
+        return Stamps(np.asarray(wishes.time))
+    name = wishes.time if isinstance(wishes.time, str) else time
+    if name not in data.coords:
+        return None
+    unit = data[name].attrs.get("units") or data[name].encoding.get("units") or ""
+    return Stamps(data[name].values, name, str(unit))
+
+
+def _starts(data: Any, member: str | None) -> np.ndarray:
+    """Where each member begins, if the file notes it (`TimeSeries.to_xarray` does)."""
+    if member is not None and "start" in data.coords and data["start"].dims == (member,):
+        return np.asarray(data["start"].values, dtype=float)
+    return np.zeros(int(data.sizes[member]) if member else 1)
+
+
+def _shifted(stamps: Stamps | None, start: float) -> Stamps | None:
+    return stamps if stamps is None or not start else Stamps(stamps.values + start, stamps.name, stamps.unit)
+
+
+def _unpadded(record: Record, is_member: bool) -> Record:
+    """Rows without any value before and after a member fill up the array and are no gaps; with stamps they can go."""
+    there = np.flatnonzero(~np.isnan(record.values).all(axis=1))
+    if not is_member or record.stamps is None or not len(there):
+        return record
+    rows = slice(there[0], there[-1] + 1)
+    return replace(record, values=record.values[rows], stamps=replace(record.stamps, values=record.stamps.values[rows]))
