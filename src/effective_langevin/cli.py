@@ -1,9 +1,11 @@
 """The command line: parse, call, write."""
 
 import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from importlib.metadata import version
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
@@ -11,6 +13,10 @@ from rich.table import Table
 
 from ._core import checks, progress
 from ._core.errors import ArgumentError, EffectiveLangevinError
+
+if TYPE_CHECKING:
+    from .runs import RunFolder
+    from .validate import Validation
 
 app = typer.Typer(
     add_completion=True, no_args_is_help=True, pretty_exceptions_enable=False,
@@ -48,24 +54,43 @@ def demo(
         )
     settings = {"demo": system, **size, "demo_seed": seed, "dt": demo.dt}
     folder = RunFolder(out or unused_folder(f"langevin-{system}"), overwrite)
-    try:
-        with folder, progress.shown():
-            run = run_demo(
-                system,
-                seed=seed,
-                **size,
-                checkpoint=folder.checkpoints,
-                keep=lambda model: folder.keep_model(model, settings),
-            )
-            metrics = folder.keep_validation(run.validation, run.seconds)
-    except KeyboardInterrupt:
-        console.print(f"Interrupted. {folder.left_behind()}", soft_wrap=True)
-        raise typer.Exit(130) from None
-    console.print(run.validation.summary().split("\n\n")[0])
-    console.print(_metrics_table(metrics))
-    console.print(
-        f"Model, metrics, figures: {folder.path}\nOpen {folder.path / 'report.html'} in a browser.", soft_wrap=True
-    )
+    with _reported(folder) as done:
+        run = run_demo(
+            system,
+            seed=seed,
+            **size,
+            checkpoint=folder.checkpoints,
+            keep=lambda model: folder.keep_model(model, settings),
+        )
+        done(run.validation, run.seconds)
+
+
+@app.command()
+def fit(
+    data: Annotated[list[str], typer.Argument(help="File(s) or pattern: nc, zarr, h5, npz, npy, csv, parquet.")],
+    variables: Annotated[str | None, typer.Option(help="Variables to use, separated by commas.")] = None,
+    dt: Annotated[float | None, typer.Option(help="Sampling interval, where the file has no time.")] = None,
+    resample: Annotated[float | None, typer.Option(help="Interpolate irregular times to this interval.")] = None,
+    out: Out = None,
+    seed: Seed = 0,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an existing run folder.")] = False,
+) -> None:
+    """Learn a Langevin model from a file, validate it, and report how good it is."""
+    from ._core.compilation import keep_compiled_programs
+    from .data.readers import read
+    from .fit import fit as learn
+    from .runs import RunFolder, unused_folder
+    from .validate import validate
+
+    keep_compiled_programs()
+    wanted = None if variables is None else [name.strip() for name in variables.split(",")]
+    series = read(data if len(data) > 1 else data[0], variables=wanted, dt=dt, resample=resample)
+    settings = {"data": data, "variables": list(series.names), "dt": series.dt, "fit_seed": seed}
+    folder = RunFolder(out or unused_folder(f"langevin-{Path(data[0]).stem}"), overwrite)
+    with _reported(folder) as done:
+        model = learn(series, seed=seed, checkpoint=folder.checkpoints)
+        folder.keep_model(model, settings)
+        done(validate(model, series, seed=seed + 1), {})
 
 
 @app.command()
@@ -80,6 +105,24 @@ def info() -> None:
     )
     console.print("devices: " + ", ".join(str(d) for d in jax.devices()))
     console.print("demos:   " + ", ".join(DEMOS))
+
+
+@contextmanager
+def _reported(folder: "RunFolder") -> Iterator[Callable[["Validation", dict[str, float]], None]]:
+    """Run inside a folder with progress shown; what is handed to the yielded function is kept and printed."""
+    finished = []
+    try:
+        with folder, progress.shown():
+            yield lambda validation, seconds: finished.append((validation, folder.keep_validation(validation, seconds)))
+    except KeyboardInterrupt:
+        console.print(f"Interrupted. {folder.left_behind()}", soft_wrap=True)
+        raise typer.Exit(130) from None
+    for validation, metrics in finished:
+        console.print(validation.summary().split("\n\n")[0])
+        console.print(_metrics_table(metrics))
+        console.print(
+            f"Model, metrics, figures: {folder.path}\nOpen {folder.path / 'report.html'} in a browser.", soft_wrap=True
+        )
 
 
 def _metrics_table(metrics: dict[str, float]) -> Table:

@@ -175,7 +175,7 @@ def _effective(moments: _Moments, symmetry: Symmetry, unresolved_below: float):
     evidence: dict[str, Any] = {
         "horizon_rule": "finite",
         "chosen_horizon": horizons,
-        "rise_ended": [horizon < moments.tau[-1] for horizon in horizons],
+        "rise_ended": [bool(horizon < moments.tau[-1]) for horizon in horizons],
         "unresolved_directions": int(sum(frame.shape[0] - frame.shape[1] for frame in frames)),
     }
     if not isinstance(symmetry, NoSymmetry):
