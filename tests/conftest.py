@@ -4,6 +4,7 @@ import os
 from pathlib import Path
 
 import hypothesis
+import jax
 import pytest
 
 import effective_langevin as el
@@ -62,3 +63,12 @@ def linear_series():
 def linear_model(linear_series):
     """The linear inverse model of `linear_series`: no network, fitted in no time."""
     return el.fit(linear_series, score=el.Gaussian(), mobility=el.LogCorrelation(), seed=0)
+
+
+@pytest.fixture(scope="module")
+def compiled_quickly():
+    """For tests of networks, where compiling takes most of the time and running next to none."""
+    before = jax.config.values["jax_disable_most_optimizations"]
+    jax.config.update("jax_disable_most_optimizations", True)
+    yield
+    jax.config.update("jax_disable_most_optimizations", before)

@@ -12,6 +12,7 @@ from effective_langevin.estimate.score import Score
 from effective_langevin.estimate.score.networks import Residual, rebuilt
 from effective_langevin.estimate.score.networks.unet import BatchNorm, Convolution
 
+pytestmark = pytest.mark.usefixtures("compiled_quickly")
 KEY = jax.random.key(0)
 RNG = np.random.default_rng(0)
 SMALL = el.UNet1D(base=2, multipliers=(1, 2))
@@ -47,15 +48,6 @@ def shifted(x, by, channels=1):
 def apart(one, other):
     """Largest difference relative to the size of the values."""
     return np.abs(np.asarray(one) - np.asarray(other)).max() / np.abs(np.asarray(other)).max()
-
-
-@pytest.fixture(autouse=True, scope="module")
-def _compiled_quickly():
-    """Compiling takes most of the time of these tests, running none."""
-    before = jax.config.values["jax_disable_most_optimizations"]
-    jax.config.update("jax_disable_most_optimizations", True)
-    yield
-    jax.config.update("jax_disable_most_optimizations", before)
 
 
 # The convolution, against a plain loop.

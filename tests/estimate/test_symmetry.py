@@ -1,3 +1,5 @@
+from dataclasses import dataclass
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -6,7 +8,7 @@ from rings import exact_series, reversible_ring_process, ring_process, uneven_ri
 from scipy.linalg import expm
 
 import effective_langevin as el
-from effective_langevin.estimate.score import estimate_score
+from effective_langevin.estimate.score import Score, estimate_score
 from effective_langevin.estimate.symmetry import NoSymmetry, common_units, compare_with_projection
 
 KEY = jax.random.key(0)
@@ -246,3 +248,42 @@ def test_the_gaussian_score_with_a_symmetry_is_the_inverse_of_the_mean_covarianc
     fit = estimate_score(series, el.Gaussian(), symmetry, key=KEY)
     covariance = np.cov(series.stacked().T, bias=True)
     np.testing.assert_allclose(fit.function.precision, np.linalg.inv(symmetry.project(covariance)), rtol=1e-4)
+
+
+@dataclass(frozen=True)
+class Misscaled:
+    """A strategy that returns twice -y, with the symmetry but not the score of anything."""
+
+    calibrate: bool = True
+
+    def learn(self, train, held_out, *, symmetry, key):
+        return Score.linear(2 * np.eye(6)), 0.2, {}
+
+
+def test_calibration_and_its_evidence_are_projected_on_the_symmetry():
+    """The data are not symmetric, so that nothing is by itself; V = -2 (C + sigma^2), its mean over shifts."""
+    series, symmetry = exact_series(uneven_ring_process(6), 0.3, 4, 1500, 7), el.Translations()
+    fit = estimate_score(series, Misscaled(), symmetry, key=KEY)
+    for matrix in (fit.function.gain, fit.stein, fit.covariance):
+        np.testing.assert_allclose(matrix, symmetry.project(np.asarray(matrix, float)), atol=1e-5)
+    train = series.split()[0].stacked()
+    blurred = symmetry.project(np.cov(train.T, bias=True)) + 0.2**2 * np.eye(6)
+    np.testing.assert_allclose(fit.covariance, blurred, atol=1e-6)
+    # Gain times 2 (C + sigma^2) is I up to the sampling error of the noise, 0.2 / sqrt(4800) and its square.
+    np.testing.assert_allclose(fit.function.gain @ (2 * blurred), np.eye(6), atol=0.03)
+
+
+@dataclass(frozen=True)
+class Mirror(NoSymmetry):
+    """A group that is easily seen to act: every sample on the other side."""
+
+    def moved(self, x, *, key):
+        return -x
+
+
+def test_kgmm_learns_from_samples_moved_by_the_symmetry():
+    samples = np.random.default_rng(0).normal(5.0, 1.0, (400, 1)).astype(np.float32)
+    strategy = el.KGMM(noise_level=0.3, cells=4, hidden=(4,), steps=20, max_draws=4)
+    score, _, _ = strategy.learn(samples, samples, symmetry=Mirror(), key=KEY)
+    # The box that it was trained in holds the mirrored samples.
+    assert score.high[0] == pytest.approx(-np.quantile(samples, 0.0005), rel=0.01)

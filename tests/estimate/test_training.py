@@ -298,7 +298,6 @@ def test_other_files_in_the_folder_are_left_alone(tmp_path):
     assert [f.name for f in tmp_path.iterdir()] == ["notes.txt"]
 
 
-@pytest.mark.xfail(strict=True, reason="A training that stopped early and is resumed runs one epoch more")
 def test_a_training_that_had_stopped_early_is_not_continued(watched, tmp_path):
     """Interrupted after it, in a later stage of the fit."""
 
