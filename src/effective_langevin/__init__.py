@@ -16,6 +16,7 @@ from ._core.errors import (
     ModelFileError,
 )
 from .data import Standardizer, TimeSeries
+from .diagnose import Diagnosis, diagnose
 from .estimate.mobility import (
     CorrelationFit,
     FiniteVolume,
@@ -37,6 +38,7 @@ __all__ = [
     "CorrelationFit",
     "DataError",
     "DenoisingScore",
+    "Diagnosis",
     "DivergenceError",
     "EffectiveLangevinError",
     "EstimateWarning",
@@ -54,6 +56,7 @@ __all__ = [
     "StochasticHeun",
     "TimeSeries",
     "Validation",
+    "diagnose",
     "fit",
     "load",
     "systems",

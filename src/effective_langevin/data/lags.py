@@ -15,7 +15,8 @@ from jaxtyping import Float
 
 from .._core.types import LagMatrices, Samples
 
-_BLOCK = 1 << 15
+# Small blocks: a long thin product on two busy cores can be fifty times slower with more than one BLAS thread.
+_BLOCK = 1 << 11
 
 
 @dataclass(frozen=True)
