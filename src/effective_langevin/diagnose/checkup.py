@@ -57,7 +57,7 @@ def _diagnosed(found: Survey, series: TimeSeries, *, key: jax.Array) -> Diagnosi
         motion.sampling_interval(found, regime),
         motion.measurement_noise(found, regime, missing),
         memory.partition_test(found, cells, regime.noisy, regime.name in ("ballistic", "mixed")),
-        memory.linear_test(found, linear),
+        memory.linear_test(found, linear, cells),
         drift.seasonality(found, cycles),
         form.tails(found, shape),
         form.edges(found, shape),

@@ -16,7 +16,7 @@ from typing import Any
 
 import jax
 import numpy as np
-import scipy.linalg
+import scipy.sparse.linalg
 from jaxtyping import Float
 
 from .._core import keys
@@ -150,12 +150,28 @@ def _transitions(pieces: list[np.ndarray], lag: int, cells: int) -> Matrix:
 def _second_eigenvalue(counts: Matrix) -> Callable[[np.ndarray], float]:
     """|lambda_2| of the row-normalised matrix of other counts, to first order in how far they are from `counts`."""
     visits = np.maximum(counts.sum(axis=1, keepdims=True), 1)
-    decomposition: Any = scipy.linalg.eig(counts / visits, left=True, right=True)
-    values, left, right = decomposition
-    k = np.argsort(-np.abs(values))[1]
-    pair = left[:, k].conj()[:, None] * right[:, k] / (left[:, k].conj() @ right[:, k])
+    matrix, start = counts / visits, np.random.default_rng(0).normal(size=len(counts))
+    # Without the stationary part, the second eigenvalue comes first; Arnoldi, as dense solvers are slow on busy cores.
+    rest = matrix - np.ones((len(counts), 1)) * _stationary(matrix)
+    eigs: Any = scipy.sparse.linalg.eigs
+    try:
+        value, right = (v[..., 0] for v in eigs(rest, k=1, v0=start))
+        values, lefts = eigs(rest.T, k=2, v0=start)
+    except scipy.sparse.linalg.ArpackError:
+        return lambda other: np.nan
+    left = lefts[:, np.argmin(np.abs(values - value))]
+    pair = left[:, None] * right / (left @ right)
 
     def modulus(other: np.ndarray) -> float:
         return float(np.abs(np.sum(pair * other / np.maximum(other.sum(axis=1, keepdims=True), 1))))
 
     return modulus
+
+
+def _stationary(matrix: Matrix) -> np.ndarray:
+    """Left eigenvector of a transition matrix to the eigenvalue one, by squaring."""
+    power = matrix
+    for _ in range(40):
+        power = power @ power
+        power /= np.maximum(power.sum(axis=1, keepdims=True), 1e-300)
+    return power.mean(axis=0)

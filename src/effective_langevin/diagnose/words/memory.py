@@ -22,8 +22,8 @@ def _largest(value: np.ndarray, error: np.ndarray, groups: int) -> tuple[int, ..
     )
 
 
-def linear_test(survey: Survey, found: LinearMemory) -> Finding:
-    """C(2h) against C(h) C(0)^-1 C(h)."""
+def linear_test(survey: Survey, found: LinearMemory, cells: CellMemory | None) -> Finding:
+    """C(2h) against C(h) C(0)^-1 C(h); where it fails, the partition says why."""
     unit, dt = survey.series.time_unit, survey.series.dt
     at = _largest(found.value, found.error, survey.groups)
     worst = np.array([np.unravel_index(np.abs(v).argmax(), v.shape) for v in found.value])
@@ -46,12 +46,20 @@ def linear_test(survey: Survey, found: LinearMemory) -> Finding:
         f"correlation of {measured(value, error)} to what a linear function of the present says. Memory does that, but "
         "so does nonlinear motion without memory."
     )
-    advice = (
-        "A linear inverse model will not be exact. The test on a partition, next, tells the two apart."
-        if survey.series.dimension <= MOST_DIMENSIONS
-        else f"In {survey.series.dimension} dimensions no partition tells the two apart. Compare fits at h and at 2 h."
-    )
+    advice = "A linear inverse model will not be exact."
+    if cells is None:
+        advice += " No partition is affordable to tell the two apart: compare fits at h and at 2 h."
+    elif _remembers(survey, cells) is None:
+        advice += " The Markov test says that it is nonlinear motion, not memory."
+    else:
+        advice += " The Markov test says that there is memory."
     return Finding("linear Markov test", "note", meaning, advice, numbers)
+
+
+def _remembers(survey: Survey, found: CellMemory) -> tuple[int, ...] | None:
+    """Where the largest memory is, if there is any worth speaking of."""
+    at = _largest(found.value, found.error, survey.groups)
+    return None if at is None or abs(found.value[at]) < _MEMORY[0] else at
 
 
 def partition_test(survey: Survey, found: CellMemory | None, noisy: np.ndarray, smooth: bool) -> Finding:
@@ -60,7 +68,7 @@ def partition_test(survey: Survey, found: CellMemory | None, noisy: np.ndarray, 
         why = f"It needs at most {MOST_DIMENSIONS} variables and several thousand samples."
         return Finding("Markov test", "ok", f"Not made. {why}", "", {})
     unit, dt = survey.series.time_unit, survey.series.dt
-    at = _largest(found.value, found.error, survey.groups)
+    at = _remembers(survey, found)
     numbers = {
         "cells": Quantity(found.cells),
         "lags": Quantity(np.array(found.lags) * dt, unit=unit),
@@ -70,7 +78,7 @@ def partition_test(survey: Survey, found: CellMemory | None, noisy: np.ndarray, 
     times = listed([measured(t, e, unit) for t, e in zip(found.implied_times, found.implied_errors)])
     lag = measured(found.lags[-1] * dt, None, unit)
     implied = f"Slowest implied times at h, 2h and 4h, h = {lag}: {times}."
-    if at is None or abs(found.value[at]) < _MEMORY[0]:
+    if at is None:
         peak = np.unravel_index(np.abs(found.value).argmax(), found.value.shape)
         most = measured(float(found.value[peak]), float(found.error[peak]))
         meaning = f"Given the present (in {found.cells} cells), the past adds nothing: at most {most}. {implied}"
