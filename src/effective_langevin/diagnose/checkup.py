@@ -56,7 +56,7 @@ def _diagnosed(found: Survey, series: TimeSeries, *, key: jax.Array) -> Diagnosi
         sample.sample_size(found),
         motion.sampling_interval(found, regime),
         motion.measurement_noise(found, regime, missing),
-        memory.partition_test(found, cells, regime.noisy, regime.name in ("ballistic", "mixed")),
+        *([memory.partition_test(found, cells, regime.noisy, regime.name in ("ballistic", "mixed"))] if cells else []),
         memory.linear_test(found, linear, cells),
         drift.seasonality(found, cycles),
         form.tails(found, shape),
@@ -91,33 +91,35 @@ def _description(series: TimeSeries) -> dict[str, Any]:
     }
 
 
+def _shown(found: Survey, cycles: Seasonality) -> np.ndarray:
+    """At most six variables to draw: those with the strongest cycles, the slowest, the fastest."""
+    order, half = np.argsort(-found.times).tolist(), _MOST_SHOWN // 2
+    wanted = [line.variable for line in cycles.lines[:2]] + [v for pair in zip(order, order[::-1]) for v in pair]
+    return np.sort(list(dict.fromkeys(wanted if len(order) > _MOST_SHOWN else order))[: 2 * half])
+
+
 def _curves(found: Survey, variation: Variation, steadiness: Stationarity, cycles: Seasonality) -> dict[str, Any]:
-    """What there is to draw, of at most six variables: the slowest and the fastest."""
-    dt, order = found.series.dt, np.argsort(-found.times)
-    if len(order) > _MOST_SHOWN:
-        order = np.concatenate([order[: _MOST_SHOWN // 2], order[-_MOST_SHOWN // 2 :]])
-    shown = np.sort(order)
+    """What there is to draw, of a few variables."""
+    dt, shown = found.series.dt, _shown(found, cycles)
     acf, error = found.jackknifed(lambda c: autocorrelation(c)[:, shown])
     along = next((c for c in steadiness.comparisons if c.grouping == "along the record" and c.names[0] == "mean"), None)
-    return {
-        "variation": {
-            "tau": variation.lags * dt,
-            "ratio": variation.ratio,
-            "error": variation.ratio_error,
-        },
-        "acf": {"tau": found.lags * dt, "variables": shown, "value": acf, "error": error, "times": found.times[shown]},
-        "blocks": None
-        if along is None
-        else {
+    blocks = None
+    if along is not None:
+        blocks = {
             "duration": found.series.duration,
-            "variables": shown,
             "mean": along.features[:, 0, shown],
             "spread": np.exp(along.features[:, 1, shown]),
             "run": along.labels,
-        },
+        }
+    return {
+        "variables": shown,
+        "variation": {"tau": variation.lags * dt, "ratio": variation.ratio, "error": variation.ratio_error},
+        "acf": {"tau": found.lags * dt, "value": acf, "error": error, "times": found.times[shown]},
+        "blocks": blocks,
         "spectra": [
             {"variable": s.variable, "frequency": s.frequency, "power": s.power, "neighbourhood": s.neighbourhood}
             for s in cycles.spectra
+            if s.variable in shown
         ],
         "lines": [{"variable": q.variable, "period": q.period, "of_square": q.of_square} for q in cycles.lines],
     }

@@ -26,7 +26,7 @@ from ..data import TimeSeries
 from ..estimate.partition import Tree, grow_tree
 from .survey import Survey, chunks
 
-MOST_DIMENSIONS = 6
+_MOST_DIMENSIONS = 6
 _CELLS = (128, 32, 8)
 _SAMPLES_PER_COEFFICIENT = 50
 _SAMPLES = 200_000
@@ -83,7 +83,7 @@ def cell_memory(survey: Survey, *, key: jax.Array) -> CellMemory | None:
     cells = next((c for c in _CELLS if c <= affordable), None)
     longest = max(len(s) for s in series.segments)
     later = int(min(max(1, 0.5 * survey.times.min() / series.dt), longest / 64))
-    if cells is None or series.dimension > MOST_DIMENSIONS or later < 1:
+    if cells is None or series.dimension > _MOST_DIMENSIONS or later < 1:
         return None
     sample = np.concatenate([s[:: max(1, -(-series.n_samples // _SAMPLES))] for s in series.segments])
     tree = grow_tree(sample, cells=cells, key=keys.named(key, "cells"))

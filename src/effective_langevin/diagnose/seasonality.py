@@ -17,6 +17,7 @@ _CONTRAST = 3.0  # a line stands this far above the bins beside it
 _LEAST_SHARE = 1e-3
 _MOST_LINES = 3
 _CURVE_POINTS = 300
+_PEAK = 30.0  # times its neighbourhood: drawn in full height
 # Squared relative scatter of the amplitude: 0 for a steady cycle, (4 - pi) / pi = 0.27 for a random one.
 _UNSTEADY = 0.1
 _CYCLES = (365.2425, 1.0)  # the year and the day, in days
@@ -45,7 +46,7 @@ class Line:
 
 @dataclass(frozen=True)
 class Spectrum:
-    """The periodogram of one variable thinned for drawing (the largest of each stretch), and its neighbourhood."""
+    """The periodogram of one variable thinned for drawing (means over stretches, but peaks in full), and its level."""
 
     variable: int
     frequency: np.ndarray
@@ -55,7 +56,7 @@ class Spectrum:
 
 @dataclass(frozen=True)
 class Seasonality:
-    """Lines, strongest first; the spectra to draw; the length of the windows in time."""
+    """Lines, strongest first; the spectrum of each variable; the length of the windows in time."""
 
     lines: tuple[Line, ...]
     spectra: tuple[Spectrum, ...]
@@ -88,7 +89,7 @@ def spectral_lines(survey: Survey) -> Seasonality:
             if not of_square:
                 spectra.append(_thinned(i, plain[::2], level, duration))
     lines.sort(key=lambda line: -line.share)
-    return Seasonality(tuple(lines), _to_draw(spectra, lines), duration)
+    return Seasonality(tuple(lines), tuple(spectra), duration)
 
 
 def calendar_bins(duration: float, samples: int, time_unit: str) -> np.ndarray:
@@ -136,14 +137,11 @@ def is_steady(windows: list[np.ndarray], period: float, height: float) -> bool:
 
 
 def _thinned(variable: int, power: np.ndarray, level: np.ndarray, duration: float) -> Spectrum:
-    """At most a few hundred points, evenly spread over the logarithm of frequency, each the largest of its stretch."""
+    """At most a few hundred points, evenly spread over log frequency; peaks are kept, the rest is averaged."""
     edges = np.unique(np.geomspace(1, len(power), min(_CURVE_POINTS, len(power))).astype(int))[:-1]
+    ends = np.append(edges[1:], len(power))
     highest = np.maximum.reduceat(power, edges)
+    mean = np.add.reduceat(power, edges) / (ends - edges)
     unit = power[1:].sum() / duration
-    return Spectrum(variable, edges / duration, highest / unit, level[edges] / unit)
-
-
-def _to_draw(spectra: list[Spectrum], lines: list[Line], most: int = 4) -> tuple[Spectrum, ...]:
-    """Those with lines first."""
-    order = list(dict.fromkeys([line.variable for line in lines] + [s.variable for s in spectra]))
-    return tuple(spectra[i] for i in order[:most])
+    shown = np.where(highest > _PEAK * level[edges], highest, mean)
+    return Spectrum(variable, 0.5 * (edges + ends - 1) / duration, shown / unit, level[edges] / unit)

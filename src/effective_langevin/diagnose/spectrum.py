@@ -58,14 +58,16 @@ def neighbourhood(power: np.ndarray, averaged: int) -> tuple[np.ndarray, np.ndar
 def power_law(power: np.ndarray, bins: np.ndarray, averaged: int) -> tuple[np.ndarray, np.ndarray]:
     """S = exp(a + b ln bin) of greatest Whittle likelihood, with power / S clipped so that a line does not count.
 
-    Also the leverage of each bin: the variance of ln S there, times `averaged`.
+    The first block spans so many octaves that ln S gets a quadratic term as well. Also the leverage of each bin: the
+    variance of ln S there, times `averaged`.
     """
-    design = np.column_stack([np.ones(len(bins)), np.log(bins) - np.log(bins).mean()])
+    degree = 2 if bins[-1] > 4 * bins[0] else 1
+    design = np.vander(np.log(bins) - np.log(bins).mean(), degree + 1, increasing=True)
     # Mean of the clipped ratio for a gamma law of mean one.
     clip = 1 + (_CLIP - 1) / np.sqrt(averaged)
     expected = gammainc(averaged + 1, averaged * clip) + clip * gammaincc(averaged, averaged * clip)
     curvature = np.linalg.inv(design.T @ design)
-    fit = np.array([np.median(np.log(power)), 0.0])
+    fit = np.append(np.median(np.log(power)), np.zeros(degree))
     for _ in range(30):
         ratio = np.minimum(power * np.exp(-design @ fit), clip) / expected
         change = curvature @ (design.T @ (ratio - 1))

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ..markov import MOST_DIMENSIONS, CellMemory, LinearMemory
+from ..markov import CellMemory, LinearMemory
 from ..records import Finding, Quantity
 from ..survey import Survey, critical
 from ..wording import listed, measured
@@ -62,11 +62,8 @@ def _remembers(survey: Survey, found: CellMemory) -> tuple[int, ...] | None:
     return None if at is None or abs(found.value[at]) < _MEMORY[0] else at
 
 
-def partition_test(survey: Survey, found: CellMemory | None, noisy: np.ndarray, smooth: bool) -> Finding:
+def partition_test(survey: Survey, found: CellMemory, noisy: np.ndarray, smooth: bool) -> Finding:
     """Memory that is left once the present is known to within a cell."""
-    if found is None:
-        why = f"It needs at most {MOST_DIMENSIONS} variables and several thousand samples."
-        return Finding("Markov test", "ok", f"Not made. {why}", "", {})
     unit, dt = survey.series.time_unit, survey.series.dt
     at = _remembers(survey, found)
     numbers = {
