@@ -1,5 +1,6 @@
 """What several test modules share. Everything is seeded; the derivations of the oracles are in README.md."""
 
+import os
 from pathlib import Path
 
 import hypothesis
@@ -10,12 +11,13 @@ import effective_langevin as el
 hypothesis.settings.register_profile("repeatable", deadline=None, derandomize=True, database=None, max_examples=40)
 hypothesis.settings.load_profile("repeatable")
 
-SHARED_DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
+# Beside the repository, or wherever this variable points to.
+SHARED_DATA = Path(os.environ.get("EFFECTIVE_LANGEVIN_DATA", Path(__file__).resolve().parents[2] / "shared" / "data"))
 
 
 @pytest.fixture(scope="session")
 def shared_data():
-    """A function from the name of a file in ../shared/data to its path; skips the test where the file is not there."""
+    """A function from the name of a file of real data to its path; skips the test where the file is not there."""
 
     def find(name: str) -> Path:
         path = SHARED_DATA / name

@@ -23,13 +23,14 @@ from .._core import keys
 from .._core.resampling import jackknife
 from .._core.types import LagMatrices, Matrix, Samples
 from ..data import TimeSeries
-from ..estimate.partition import Tree, grow_tree
+from ..estimate.partition import grow_tree
 from .survey import Survey, chunks
 
 _MOST_DIMENSIONS = 6
 _CELLS = (128, 32, 8)
 _SAMPLES_PER_COEFFICIENT = 50
 _SAMPLES = 200_000
+_TREE_SAMPLES = 1 << 13  # the partition is made from so many, and labels are looked up in blocks of that size
 _RANK = 1e-6
 
 
@@ -85,22 +86,35 @@ def cell_memory(survey: Survey, *, key: jax.Array) -> CellMemory | None:
     later = int(min(max(1, 0.5 * survey.times.min() / series.dt), longest / 64))
     if cells is None or series.dimension > _MOST_DIMENSIONS or later < 1:
         return None
-    sample = np.concatenate([s[:: max(1, -(-series.n_samples // _SAMPLES))] for s in series.segments])
-    tree = grow_tree(sample, cells=cells, key=keys.named(key, "cells"))
+    labels = label_samples(series, cells, key=keys.named(key, "cells"))
+    cells = 1 + max(int(piece.max()) for piece in labels)
     lags = tuple(sorted({1, later}))
-    found = [_memory_at(series, tree, lag, survey.groups) for lag in lags]
-    times, errors = implied_times(series, tree, later, survey.groups)
-    return CellMemory(tree.cells, lags, np.array([v for v, _ in found]), np.array([e for _, e in found]), times, errors)
+    found = [_memory_at(series, labels, cells, lag, survey.groups) for lag in lags]
+    times, errors = implied_times(labels, cells, later, series.dt, survey.groups)
+    return CellMemory(cells, lags, np.array([v for v, _ in found]), np.array([e for _, e in found]), times, errors)
 
 
-def _memory_at(series: TimeSeries, tree: Tree, lag: int, groups: int) -> tuple[Matrix, Matrix]:
+def label_samples(series: TimeSeries, cells: int, *, key: jax.Array) -> list[np.ndarray]:
+    """The cell of every sample, (time, 1) per segment. Few sizes of arrays occur, so that few are compiled."""
+    samples = series.stacked()
+    size = min(_TREE_SAMPLES, 1 << (len(samples).bit_length() - 1))
+    tree = grow_tree(samples[np.linspace(0, len(samples) - 1, size).astype(int)], cells=cells, key=key)
+    padded = np.pad(samples, ((0, -len(samples) % _TREE_SAMPLES), (0, 0)))
+    labels = np.concatenate([tree.assign(block) for block in padded.reshape(-1, _TREE_SAMPLES, samples.shape[1])])
+    return np.split(labels[: len(samples), None], np.cumsum([len(s) for s in series.segments])[:-1])
+
+
+def _memory_at(
+    series: TimeSeries, labels: list[np.ndarray], cells: int, lag: int, groups: int
+) -> tuple[Matrix, Matrix]:
     """Partial correlation given the cell and a linear function in it, and its error."""
-    usable = [s for s in series.segments if len(s) > 2 * lag]
     stride = max(1, -(-series.n_samples // _SAMPLES))
-    past, now, future = (
-        np.concatenate([s[first : len(s) - 2 * lag + first][::stride] for s in usable]) for first in (0, lag, 2 * lag)
-    )
-    remains = remainders(np.hstack([future, past]), now, tree.assign(now), tree.cells)
+
+    def taken(pieces, first: int) -> np.ndarray:
+        return np.concatenate([p[first : len(p) - 2 * lag + first][::stride] for p in pieces if len(p) > 2 * lag])
+
+    past, now, future = (taken(series.segments, first) for first in (0, lag, 2 * lag))
+    remains = remainders(np.hstack([future, past]), now, taken(labels, lag)[:, 0], cells)
     width = now.shape[1]
     products = [part.T @ part for part in np.array_split(remains, groups)]
 
@@ -125,17 +139,17 @@ def remainders(targets: Samples, points: Samples, labels: np.ndarray, cells: int
     return left
 
 
-def implied_times(series: TimeSeries, tree: Tree, lag: int, groups: int) -> tuple[np.ndarray, np.ndarray]:
+def implied_times(
+    labels: list[np.ndarray], cells: int, lag: int, dt: float, groups: int
+) -> tuple[np.ndarray, np.ndarray]:
     """-h / ln |lambda_2| of the transition matrix over h = lag, 2 lag, 4 lag: constant if the cells are Markov."""
-    share = min(1.0, _SAMPLES / series.n_samples)
-    labels = [tree.assign(s[: max(1, int(share * len(s)))])[:, None] for s in series.segments]
     found = []
     for h in (lag, 2 * lag, 4 * lag):
-        counts = np.array([_transitions(pieces, h, tree.cells) for pieces in chunks(labels, groups)])
+        counts = np.array([_transitions(pieces, h, cells) for pieces in chunks(labels, groups)])
         modulus = _second_eigenvalue(counts.sum(axis=0))
         found.append(jackknife(lambda weights, c=counts, f=modulus: np.asarray(f(np.tensordot(weights, c, 1))), groups))
     values, errors = np.array(found).T
-    spans = series.dt * np.array([lag, 2 * lag, 4 * lag])
+    spans = dt * np.array([lag, 2 * lag, 4 * lag])
     values = np.where((values > 0) & (values < 1), values, np.nan)
     return -spans / np.log(values), spans * errors / (values * np.log(values) ** 2)
 
@@ -149,17 +163,14 @@ def _transitions(pieces: list[np.ndarray], lag: int, cells: int) -> Matrix:
 
 def _second_eigenvalue(counts: Matrix) -> Callable[[np.ndarray], float]:
     """|lambda_2| of the row-normalised matrix of other counts, to first order in how far they are from `counts`."""
-    visits = np.maximum(counts.sum(axis=1, keepdims=True), 1)
-    matrix, start = counts / visits, np.random.default_rng(0).normal(size=len(counts))
-    # Without the stationary part, the second eigenvalue comes first; Arnoldi, as dense solvers are slow on busy cores.
-    rest = matrix - np.ones((len(counts), 1)) * _stationary(matrix)
-    eigs: Any = scipy.sparse.linalg.eigs
-    try:
-        value, right = (v[..., 0] for v in eigs(rest, k=1, v0=start))
-        values, lefts = eigs(rest.T, k=2, v0=start)
-    except scipy.sparse.linalg.ArpackError:
+    visits = counts.sum(axis=1, keepdims=True)
+    shares = (visits / visits.sum()).T
+    matrix = counts / np.maximum(visits, 1)
+    # Taking off equal rows that sum to one removes the eigenvalue one and leaves the others (Brauer).
+    found = _largest_eigenvalue(np.where(visits > 0, matrix - shares, 0.0))
+    if found is None:
         return lambda other: np.nan
-    left = lefts[:, np.argmin(np.abs(values - value))]
+    left, right = found
     pair = left[:, None] * right / (left @ right)
 
     def modulus(other: np.ndarray) -> float:
@@ -168,10 +179,14 @@ def _second_eigenvalue(counts: Matrix) -> Callable[[np.ndarray], float]:
     return modulus
 
 
-def _stationary(matrix: Matrix) -> np.ndarray:
-    """Left eigenvector of a transition matrix to the eigenvalue one, by squaring."""
-    power = matrix
-    for _ in range(40):
-        power = power @ power
-        power /= np.maximum(power.sum(axis=1, keepdims=True), 1e-300)
-    return power.mean(axis=0)
+def _largest_eigenvalue(matrix: Matrix) -> tuple[np.ndarray, np.ndarray] | None:
+    """Left and right eigenvector to it; by Arnoldi where the matrix is large: dense solvers are slow on busy cores."""
+    eigs: Any = scipy.sparse.linalg.eigs
+    start = np.random.default_rng(0).normal(size=len(matrix))
+    try:
+        sides = [np.linalg.eig(m) if len(m) <= 16 else eigs(m, k=2, v0=start) for m in (matrix, matrix.T)]
+    except scipy.sparse.linalg.ArpackError:
+        return None
+    (values, rights), (others, lefts) = sides
+    k = int(np.argmax(np.abs(values)))
+    return lefts[:, np.argmin(np.abs(others - values[k]))], rights[:, k]

@@ -88,8 +88,18 @@ def spectral_lines(survey: Survey) -> Seasonality:
                 lines.append(Line(i, of_square, period, 0.5 * period**2 / duration, share, height, steady))
             if not of_square:
                 spectra.append(_thinned(i, plain[::2], level, duration))
-    lines.sort(key=lambda line: -line.share)
+    lines = sorted(without_overtones(lines), key=lambda line: -line.share)
     return Seasonality(tuple(lines), tuple(spectra), duration)
+
+
+def without_overtones(lines: list[Line]) -> list[Line]:
+    """Without the lines that a variable's square has only because the variable itself has one, at P and at P / 2."""
+
+    def explained(line: Line) -> bool:
+        own = [other for other in lines if other.variable == line.variable and not other.of_square]
+        return any(abs(np.log(line.period * k / other.period)) < 0.03 for other in own for k in (1, 2))
+
+    return [line for line in lines if not (line.of_square and explained(line))]
 
 
 def calendar_bins(duration: float, samples: int, time_unit: str) -> np.ndarray:

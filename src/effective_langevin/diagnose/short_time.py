@@ -8,19 +8,23 @@ two apart is that only noise makes the past informative once the present is know
 """
 
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 import scipy.linalg
 from jaxtyping import Bool, Float
 from scipy.special import ndtri
 
+from .._core.resampling import jackknife
 from .._core.types import LagMatrices
+from ..data import TimeSeries
 from .survey import FALSE_ALARM, Survey, autocorrelation
 
 # Degree of the polynomial and number of lags it is fitted to.
 _FITS = ((1, 2), (2, 3), (2, 4), (2, 6), (3, 4), (3, 6), (3, 8), (4, 6), (4, 8), (4, 12), (5, 8), (5, 12))
 # Share of the variance that the directions hold whose fastest decay is looked at.
 _VARIANCE_KEPT = 0.99
+_MOST_NUMBERS = 8_000_000
 
 
 @dataclass(frozen=True)
@@ -55,15 +59,34 @@ def quadratic_variation(survey: Survey) -> Variation:
     last = min(4 * survey.times.max() / survey.series.dt, survey.lags[-1])
     lags = 2 ** np.arange(max(2, int(np.log2(max(last, 4))) + 1))
     lags = lags[lags <= survey.lags[-1]]
+    sums, pairs = squared_steps(survey.series, lags, survey.groups)
 
-    def rates(moments: LagMatrices) -> np.ndarray:
+    def rates(weights: np.ndarray) -> np.ndarray:
         """QV(h) / h of each variable, and of all."""
-        decay = np.maximum(1 - autocorrelation(moments)[1:], 1e-30) / lags[:, None]
-        return np.column_stack([decay, decay.mean(axis=1)])
+        squares = np.tensordot(weights, sums, 1) / np.maximum(weights @ pairs, 1)[:, None]
+        rate = np.maximum(squares, 1e-30) / lags[:, None]
+        return np.column_stack([rate, rate.mean(axis=1)])
 
-    ratio, ratio_error = survey.jackknifed(lambda c: (r := rates(c)[:, -1]) / r[0], 0, *lags)
-    slopes, errors = survey.jackknifed(lambda c: np.diff(np.log2(rates(c)), axis=0), 0, *lags)
+    ratio, ratio_error = jackknife(lambda w: (r := rates(w)[:, -1]) / r[0], survey.groups)
+    slopes, errors = jackknife(lambda w: np.diff(np.log2(rates(w)), axis=0), survey.groups)
     return Variation(lags, ratio, ratio_error, slopes[:, -1], errors[:, -1], slopes[0, :-1], errors[0, :-1])
+
+
+def squared_steps(series: TimeSeries, lags: np.ndarray, groups: int) -> tuple[np.ndarray, np.ndarray]:
+    """Sums of (x(t + lag) - x(t))^2, (group, lag, var), and pairs; C(0) - C(lag) would be less exact, by its ends."""
+    edges = np.linspace(0, series.n_samples, groups + 1).astype(int)
+    sums, pairs = np.zeros((groups, len(lags), series.dimension)), np.zeros((groups, len(lags)))
+    start = 0
+    for segment in series.segments:
+        stride = max(1, segment.size // _MOST_NUMBERS)
+        for k, lag in enumerate(lags):
+            squares = np.square(segment[lag::stride] - segment[: max(len(segment) - lag, 0) : stride])
+            cuts = np.clip(-(-(edges - start) // stride), 0, len(squares))
+            for g in np.flatnonzero(np.diff(cuts)):
+                sums[g, k] += squares[cuts[g] : cuts[g + 1]].sum(axis=0)
+            pairs[:, k] += np.diff(cuts)
+        start += len(segment)
+    return sums, pairs
 
 
 def is_white(survey: Survey) -> bool:
@@ -101,6 +124,7 @@ def _finer(moments: LagMatrices, degree: int, lags: int) -> np.ndarray:
     return _shortfall(moments, degree + 1, max(lags, degree + 2))
 
 
+@cache
 def _weights_at_zero(degree: int, lags: int) -> np.ndarray:
     powers = (np.arange(1, lags + 1) / lags)[:, None] ** np.arange(degree + 1)
     return np.linalg.pinv(powers)[0]
@@ -134,8 +158,7 @@ def least_eigenvalue(covariance: np.ndarray, lagged: np.ndarray) -> float:
     """Smallest modulus among the eigenvalues of C(h) C(0)^-1 in the directions of large variance, at least 0.001."""
     scale = np.sqrt(np.diag(covariance))
     values, vectors = scipy.linalg.eigh(covariance / np.outer(scale, scale))
-    kept = np.cumsum(values[::-1]) <= _VARIANCE_KEPT * values.sum()
-    kept[0] = True
+    kept = np.cumsum(values[::-1]) - values[::-1] < _VARIANCE_KEPT * values.sum()
     whitening = vectors[:, ::-1][:, kept] / np.sqrt(values[::-1][kept])
     propagator = whitening.T @ (lagged / np.outer(scale, scale)) @ whitening
     return max(float(np.abs(np.linalg.eigvals(propagator)).min()), 1e-3)

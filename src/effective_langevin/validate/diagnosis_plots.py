@@ -104,7 +104,7 @@ def _mark_lines(ax: Axes, lines: Sequence[Mapping[str, Any]], height: float, uni
             continue
         right = frequency > np.sqrt(low * high)
         ax.annotate(
-            f"{line['period']:.4g} {unit}".strip() + (" (variance)" if line["of_square"] else ""),
+            f"{line['period']:.3g} {unit}".strip() + (" (variance)" if line["of_square"] else ""),
             (frequency, height),
             xytext=(-4 if right else 4, 0),
             textcoords="offset points",
