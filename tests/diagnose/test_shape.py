@@ -30,10 +30,25 @@ def test_correlated_samples_count_less():
     assert tail_exponent(sizes, 0.25)[1] == pytest.approx(2 * tail_exponent(sizes, 1.0)[1])
 
 
+def test_tied_samples_have_no_tail():
+    assert tail_exponent(np.ones(1000), 1.0) == (np.inf, np.inf)
+    assert tail_exponent(np.append(np.zeros(1000), 5.0), 1.0)[0] == np.inf
+
+
 def test_kurtosis_with_its_error():
     found = shape(np.column_stack([RNG(0).normal(size=40_000), RNG(1).laplace(size=40_000)]))
     assert (np.abs(found.kurtosis - [0, 3]) < 4 * found.kurtosis_error).all()
     assert (found.kurtosis_error < [0.05, 0.4]).all()
+
+
+def test_a_sample_that_stands_alone_is_an_outlier_and_an_excursion_is_not():
+    values = ornstein_uhlenbeck(20_000, 5.0).segments[0].copy()
+    assert shape(values).outliers.tolist() == [0]
+    values[[777, 9000]] = [[200.0], [-300.0]]
+    assert shape(values).outliers.tolist() == [2]
+    values[1000:1040] += 100 * np.sin(np.linspace(0, np.pi, 40))[:, None]
+    assert shape(values).outliers.tolist() == [2]
+    assert "outliers" in el.diagnose(el.TimeSeries(values, 1.0)).finding("tails").meaning.lower()
 
 
 def test_a_hard_edge_is_seen_on_its_side_only():
@@ -42,7 +57,12 @@ def test_a_hard_edge_is_seen_on_its_side_only():
 
 
 def test_an_excursion_of_a_slow_record_is_no_edge():
-    assert not describe_shape(survey(ornstein_uhlenbeck(5000, 200.0))).hard_edges().any()
+    """A smooth record of 30 integral times stays at its turning points for longer than the share that is crowded."""
+    kernel = np.exp(-0.5 * np.linspace(-4, 4, 801) ** 2)
+    smooth = np.convolve(RNG(0).normal(size=5800), kernel, "valid")
+    low, high = smooth.min(), smooth.max()
+    assert (smooth > high - 0.01 * (high - low)).mean() > 0.002
+    assert not shape(smooth).hard_edges().any()
 
 
 @pytest.mark.parametrize("turn", [2 * np.pi, 360.0])

@@ -48,6 +48,11 @@ def test_p_values_are_uniform_for_exchangeable_blocks_even_with_heavy_tails():
     assert stats.kstest(p, "uniform").pvalue > 0.001
 
 
+def test_ties_are_no_trend():
+    p = differences(np.zeros((48, 1, 1)), np.arange(48) * 8 // 48, np.zeros(1), ordered=True)
+    assert p[0, 0] > 0.01
+
+
 def test_the_features_of_a_block_are_what_they_say():
     x = np.random.default_rng(3).normal(size=(400, 2)) * [1.0, 3.0] + [2.0, -1.0]
     found = block_features([x[:150], x[150:]], 2)
@@ -57,7 +62,7 @@ def test_the_features_of_a_block_are_what_they_say():
     products = ((y[2:] * y[:-2]).sum(axis=0) + (z[2:] * z[:-2]).sum(axis=0)) / 396
     np.testing.assert_allclose(found["autocorrelation"], products / x.var(axis=0))
     steps = np.square(np.diff(y, axis=0)).sum(axis=0) + np.square(np.diff(z, axis=0)).sum(axis=0)
-    np.testing.assert_allclose(np.exp(found["log_motion"]) ** 2, steps / 400)
+    np.testing.assert_allclose(np.exp(found["log_motion"]) ** 2, steps / 398)
 
 
 def test_stationary_records_raise_few_alarms():
@@ -67,6 +72,12 @@ def test_stationary_records_raise_few_alarms():
 
 def test_stationary_ensembles_of_short_records_raise_few_alarms():
     assert sum(alarm(ornstein_uhlenbeck(100, 10.0, members=40, seed=seed)) for seed in range(40)) <= 1
+
+
+def test_fragments_are_no_change():
+    """One long record and many of three samples: what depends on the length of the pieces must not count."""
+    fragments = [autoregressive(3, 5.0, seed=seed)[0] for seed in range(1, 800)]
+    assert not alarm(el.TimeSeries([autoregressive(6000, 5.0)[0], *fragments], 1.0))
 
 
 def test_skewed_multiplicative_noise_raises_few_alarms():

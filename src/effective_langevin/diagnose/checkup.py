@@ -15,7 +15,7 @@ from .seasonality import Seasonality, spectral_lines
 from .shape import describe_shape
 from .short_time import Variation, nugget, quadratic_variation
 from .stationarity import Stationarity, compare_stretches
-from .survey import Survey, autocorrelation, survey
+from .survey import Survey, survey
 from .symmetry import find_symmetries
 from .wording import count, listed, measured
 from .words import drift, form, memory, motion, sample
@@ -101,7 +101,7 @@ def _shown(found: Survey, cycles: Seasonality) -> np.ndarray:
 def _curves(found: Survey, variation: Variation, steadiness: Stationarity, cycles: Seasonality) -> dict[str, Any]:
     """What there is to draw, of a few variables."""
     dt, shown = found.series.dt, _shown(found, cycles)
-    acf, error = found.jackknifed(lambda c: autocorrelation(c)[:, shown])
+    acf, error = found.jackknifed_acf(lambda acf: acf[:, shown])
     along = next((c for c in steadiness.comparisons if c.grouping == "along the record" and c.names[0] == "mean"), None)
     blocks = None
     if along is not None:

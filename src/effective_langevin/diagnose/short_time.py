@@ -103,9 +103,10 @@ def nugget(survey: Survey) -> Nugget:
     for degree, lags in _FITS:
         if lags + 1 > survey.lags[-1] or not np.array_equal(survey.lags[: lags + 2], np.arange(lags + 2)):
             continue
-        rows = np.arange(lags + 2)
-        plain, error = survey.jackknifed(lambda c, d=degree, m=lags: _shortfall(c, d, m), *rows)
-        gap, gap_error = survey.jackknifed(lambda c, d=degree, m=lags: _shortfall(c, d, m) - _finer(c, d, m), *rows)
+        plain, error = survey.jackknifed_acf(lambda acf, d=degree, m=lags: _shortfall(acf, d, m))
+        gap, gap_error = survey.jackknifed_acf(
+            lambda acf, d=degree, m=lags: _shortfall(acf, d, m) - _shortfall(acf, d + 1, max(m, d + 2))
+        )
         values.append(plain)
         errors.append(error)
         gaps.append(np.sqrt(np.maximum(gap**2 - gap_error**2, 0)))
@@ -114,14 +115,9 @@ def nugget(survey: Survey) -> Nugget:
     return Nugget(np.array(values)[best], total[best])
 
 
-def _shortfall(moments: LagMatrices, degree: int, lags: int) -> np.ndarray:
+def _shortfall(acf: Float[np.ndarray, "lag var"], degree: int, lags: int) -> np.ndarray:
     """1 - the value at zero of the polynomial through the autocorrelations at lags 1 to `lags`."""
-    return 1 - _weights_at_zero(degree, lags) @ autocorrelation(moments)[1 : lags + 1]
-
-
-def _finer(moments: LagMatrices, degree: int, lags: int) -> np.ndarray:
-    """The same with one degree more, and one lag more where the fit would otherwise have no lag to spare."""
-    return _shortfall(moments, degree + 1, max(lags, degree + 2))
+    return 1 - _weights_at_zero(degree, lags) @ acf[1 : lags + 1]
 
 
 @cache

@@ -103,7 +103,8 @@ def block_features(pieces: Sequence[Samples], lag: int) -> dict[str, Any]:
     variance = np.maximum(sum(np.einsum("ti,ti->i", p, p) for p in centred) / count, 1e-30)
     pairs = max(sum(max(len(p) - lag, 0) for p in pieces), 1)
     products = sum(np.einsum("ti,ti->i", p[: max(len(p) - lag, 0)], p[lag:]) for p in centred) / pairs
-    motion = np.maximum(sum(np.square(np.diff(p, axis=0)).sum(axis=0) for p in pieces) / count, 1e-30)
+    steps = max(sum(len(p) - 1 for p in pieces), 1)
+    motion = np.maximum(sum(np.square(np.diff(p, axis=0)).sum(axis=0) for p in pieces) / steps, 1e-30)
     return {
         "mean": mean,
         "log_spread": 0.5 * np.log(variance),
@@ -163,7 +164,10 @@ def differences(features: np.ndarray, labels: np.ndarray, correlation: np.ndarra
     `correlation` is the integral time over the length of a block; neighbouring blocks are correlated by half of it.
     """
     blocks, runs = len(features), labels.max() + 1
-    scores = ndtri((features.argsort(axis=0).argsort(axis=0) + 0.5) / blocks)
+    # In random order, so that ties (in a constant stretch) do not look like a trend.
+    order = np.random.default_rng(0).permutation(blocks)
+    scores = np.empty_like(features)
+    scores[order] = ndtri((features[order].argsort(axis=0, kind="stable").argsort(axis=0) + 0.5) / blocks)
     between, inside, size = variance_components(scores, labels)
     inflation = (1 + correlation * (size - 1) / size) / (1 - correlation / size)
     p_values = fdtrc(runs - 1, blocks - runs, between / np.maximum(inside, 1e-300) / inflation)

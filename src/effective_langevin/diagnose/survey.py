@@ -5,7 +5,7 @@ integral times.
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
 
@@ -22,6 +22,7 @@ FALSE_ALARM = 0.002
 GROUPS = 32
 _LARGEST_LAG = 1 << 16
 _PER_OCTAVE = 4
+_MANY = 128  # variables: half as many groups, for the memory of their moments
 _BLOCK = 1 << 15
 
 
@@ -73,6 +74,17 @@ class Survey:
         part = LaggedMoments(self.lags[rows], self.moments.sums[:, rows], self.moments.pairs[:, rows])
         return jackknife(lambda weights: np.asarray(function(part.mean(weights))), self.groups)
 
+    def jackknifed_acf(self, function: Callable[[np.ndarray], Any]) -> tuple[Any, Any]:
+        """A function of the autocorrelations (lag, var), and its standard error; cheap in many dimensions."""
+        sums = np.diagonal(self.moments.sums, axis1=2, axis2=3)
+
+        def estimate(weights: np.ndarray) -> np.ndarray:
+            pairs = np.maximum(weights @ self.moments.pairs, 1)
+            covariance = np.tensordot(weights, sums, 1) / pairs[:, None]
+            return np.asarray(function(covariance / covariance[0]))
+
+        return jackknife(estimate, self.groups)
+
     def mean_over(self, values: np.ndarray, weights: np.ndarray) -> np.ndarray:
         """Mean of a per-group mean over groups counted `weights` times."""
         weights = weights * self.counts
@@ -100,9 +112,9 @@ def survey(series: TimeSeries) -> Survey:
     moments = LaggedMoments(moments.lags, _merged(moments.sums, groups), _merged(moments.pairs, groups))
     sums = [_power_sums(pieces) for pieces in chunks(standard.segments, groups)]
     counts, means, cubes, quartics = (np.array(s) for s in zip(*sums))
-    measured = Survey(standard, units, moments, counts, means, cubes, quartics, times, times)
-    _, errors = measured.jackknifed(lambda c: integral_times(autocorrelation(c), moments.lags, series.dt)[0])
-    return Survey(standard, units, moments, counts, means, cubes, quartics, times, errors)
+    found = Survey(standard, units, moments, counts, means, cubes, quartics, times, times)
+    _, errors = found.jackknifed_acf(lambda acf: integral_times(acf, moments.lags, series.dt)[0])
+    return replace(found, time_errors=errors)
 
 
 def integral_times(acf: Float[np.ndarray, "lag var"], lags: np.ndarray, dt: float) -> tuple[np.ndarray, np.ndarray]:
@@ -139,7 +151,7 @@ def _decaying_moments(series: TimeSeries) -> LaggedMoments:
     reachable = longest // (2 if sum(2 * len(s) > longest for s in series.segments) >= 4 else 4)
     # Rows of zeros separate the segments: keep them below the samples in number.
     most = min(reachable, _LARGEST_LAG, max(16, 4 * series.n_samples // len(series.segments)))
-    groups = _affordable_groups(series.n_samples / 16)
+    groups = _affordable_groups(series.n_samples / 16 if series.dimension <= _MANY else 0)
     parts, reach, low = [], 16, -1
     while True:
         reach = min(reach, max(most, 4))

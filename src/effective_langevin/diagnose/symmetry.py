@@ -4,9 +4,8 @@ A symmetry x -> U x leaves means, C(0), C(h) and the third moments < x_i^2 x_j >
 these, in jackknife errors, decides; and a symmetry is only suggested if a violation of a tenth would have been seen.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from itertools import product
+from itertools import combinations, product
 
 import numpy as np
 
@@ -36,46 +35,44 @@ class Symmetry:
         return self.deviation < self.allowed and self.error < _SEEN / 2
 
 
-# A map of the moments (mean, C(0), C(h), third) to those of the transformed series.
-Transform = Callable[[np.ndarray, np.ndarray, np.ndarray, np.ndarray], tuple[np.ndarray, ...]]
+@dataclass(frozen=True)
+class _Signed:
+    """x_i -> sign_i x_(order_i), and what it does to mean, C(0), C(h) and < x_i^2 x_j >, which has the sign of j."""
+
+    order: np.ndarray
+    signs: np.ndarray
+
+    def __call__(self, mean, now, later, third) -> tuple[np.ndarray, ...]:
+        rows, both = np.ix_(self.order, self.order), np.outer(self.signs, self.signs)
+        return self.signs * mean[self.order], both * now[rows], both * later[rows], self.signs * third[rows]
 
 
 def find_symmetries(survey: Survey) -> tuple[Symmetry, ...]:
     """Test sign, ring and exchange symmetries."""
-    dimension, same_units = survey.series.dimension, len(set(survey.series.units)) == 1
-    names = survey.series.names
-    found = [_tested(survey, "x -> -x", "sign", _signed(-np.eye(dimension)), about_mean=True)]
-    if 2 <= dimension <= _MOST_FLIPPED:
-        for signs in list(product((1, -1), repeat=dimension))[1:-1]:
+    size, names = survey.series.dimension, survey.series.names
+    same_units, same, plus = len(set(survey.series.units)) == 1, np.arange(size), np.ones(size)
+    found = [_tested(survey, "x -> -x", "sign", _Signed(same, -plus), about_mean=True)]
+    if 2 <= size <= _MOST_FLIPPED:
+        for signs in list(product((1, -1), repeat=size))[1:-1]:
             flipped = " and ".join(n for n, sign in zip(names, signs) if sign < 0)
-            flip = _signed(np.diag(np.array(signs, float)))
+            flip = _Signed(same, np.array(signs, float))
             found.append(_tested(survey, f"change of sign of {flipped}", "sign", flip, about_mean=True))
-    if same_units and dimension >= _SMALLEST_RING:
-        shift, mirror = np.roll(np.eye(dimension), 1, axis=0), np.eye(dimension)[::-1]
-        found.append(_tested(survey, "rotation of the ring of variables", "translation", _signed(shift)))
+    if same_units and size >= _SMALLEST_RING:
+        found.append(
+            _tested(survey, "rotation of the ring of variables", "translation", _Signed(np.roll(same, 1), plus))
+        )
         if found[-1].deviation < found[-1].allowed:
-            found.append(_tested(survey, "reversal of the ring", "reflection", _signed(mirror)))
-            found.append(_tested(survey, "reversal of the ring and of the sign", "reflection", _signed(-mirror)))
-    if same_units and 2 <= dimension <= _MOST_EXCHANGED:
-        for i in range(dimension):
-            for j in range(i + 1, dimension):
-                swap = np.eye(dimension)
-                swap[[i, j]] = swap[[j, i]]
-                found.append(_tested(survey, f"exchange of {names[i]} and {names[j]}", "exchange", _signed(swap)))
+            found.append(_tested(survey, "reversal of the ring", "reflection", _Signed(same[::-1], plus)))
+            both = _Signed(same[::-1], -plus)
+            found.append(_tested(survey, "reversal of the ring and of the sign", "reflection", both))
+    if same_units and 2 <= size <= _MOST_EXCHANGED:
+        for i, j in combinations(range(size), 2):
+            order = np.where(same == i, j, np.where(same == j, i, same))
+            found.append(_tested(survey, f"exchange of {names[i]} and {names[j]}", "exchange", _Signed(order, plus)))
     return tuple(found)
 
 
-def _signed(matrix: np.ndarray) -> Transform:
-    """How the moments transform under a signed permutation; < x_i^2 x_j > only sees the sign of j."""
-    plain = np.abs(matrix)
-
-    def transform(mean, now, later, third):
-        return matrix @ mean, matrix @ now @ matrix.T, matrix @ later @ matrix.T, plain @ third @ matrix.T
-
-    return transform
-
-
-def _tested(survey: Survey, name: str, kind: str, transform: Transform, about_mean: bool = False) -> Symmetry:
+def _tested(survey: Survey, name: str, kind: str, transform: _Signed, about_mean: bool = False) -> Symmetry:
     """Largest deviation between the moments and their images, in errors of the difference."""
     lag = int(survey.lags[np.searchsorted(survey.lags, max(1, 0.5 * survey.times.min() / survey.series.dt))])
     rows = survey.rows(0, lag)

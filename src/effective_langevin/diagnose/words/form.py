@@ -11,6 +11,7 @@ from ..wording import listed, measured
 _HEAVY_TAIL = 4.0  # exponent below which the fourth moment, hence the error of a variance, is infinite
 _NOTABLE_KURTOSIS = 1.0
 _SURE = 3.5  # standard errors
+_FEW = 1e-3  # of all samples: more are no outliers
 
 
 def tails(survey: Survey, shape: Shape) -> Finding:
@@ -18,8 +19,11 @@ def tails(survey: Survey, shape: Shape) -> Finding:
     numbers = {
         "excess_kurtosis": Quantity(shape.kurtosis, shape.kurtosis_error),
         "tail_exponent": Quantity(shape.tail, shape.tail_error),
+        "outliers": Quantity(shape.outliers),
     }
     names = survey.series.names
+    if 0 < shape.outliers.sum() < _FEW * survey.series.n_samples:
+        return _outliers(survey, shape, numbers)
     heavy = shape.tail + 2 * shape.tail_error < _HEAVY_TAIL
     if heavy.any():
         worst = int(np.argmin(np.where(heavy, shape.tail, np.inf)))
@@ -38,6 +42,12 @@ def tails(survey: Survey, shape: Shape) -> Finding:
         advice = "Check for outliers. If the tails are real, look at the noise: it may depend on the state."
         return Finding("tails", "note", meaning, advice, numbers)
     return Finding("tails", "ok", f"No heavy tails: {most}.", "", numbers)
+
+
+def _outliers(survey: Survey, shape: Shape, numbers: dict[str, Quantity]) -> Finding:
+    hit = [f"{name} {n}" for name, n in zip(survey.series.names, shape.outliers) if n]
+    meaning = f"Outliers: single samples far from all others, {listed(hit)}. They spoil every moment, and so what is said here."
+    return Finding("tails", "warning", meaning, "Look at them. If they are errors, replace them by NaN.", numbers)
 
 
 def edges(survey: Survey, shape: Shape) -> Finding:
