@@ -15,8 +15,9 @@ from jaxtyping import Float
 
 from .._core.types import LagMatrices, Samples
 
-# Small blocks: a long thin product on two busy cores can be fifty times slower with more than one BLAS thread.
-_BLOCK = 1 << 11
+_BLOCK = 1 << 15
+# Products of fewer multiplications stay on one BLAS thread; more threads on busy cores were up to fifty times slower.
+_ONE_THREAD = 1 << 18
 
 
 @dataclass(frozen=True)
@@ -43,9 +44,10 @@ def lagged_moments(
     a, b = _laid_out(future, gap), _laid_out(past, gap)
     edges = _group_edges([len(s) for s in past], gap, groups)
     sums = np.zeros((groups, len(lags), a.shape[1], b.shape[1]))
+    block = min(_BLOCK, max(_ONE_THREAD // (a.shape[1] * b.shape[1]), 64))
     for group in range(groups):
-        for start in range(edges[group], edges[group + 1], _BLOCK):
-            stop = min(start + _BLOCK, edges[group + 1])
+        for start in range(edges[group], edges[group + 1], block):
+            stop = min(start + block, edges[group + 1])
             origin = b[start:stop].astype(np.float64, copy=False).T
             window = a[start : stop + gap].astype(np.float64, copy=False)
             for k, lag in enumerate(lags):

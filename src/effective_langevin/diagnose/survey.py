@@ -23,7 +23,7 @@ GROUPS = 32
 _LARGEST_LAG = 1 << 16
 _PER_OCTAVE = 4
 _MANY = 128  # variables: half as many groups, for the memory of their moments
-_BLOCK = 1 << 15
+_ONE_THREAD = 1 << 18  # multiplications in a product that BLAS does on one thread (see `data.lags`)
 
 
 @dataclass(frozen=True)
@@ -181,9 +181,10 @@ def _power_sums(pieces: list[Samples]) -> tuple[int, np.ndarray, np.ndarray, np.
     """Number of samples, and means of x_i, x_i^2 x_j and x_i^4, in blocks of bounded memory."""
     width = pieces[0].shape[1]
     total, first, cubes, quartics = 0, np.zeros(width), np.zeros((width, width)), np.zeros(width)
+    block = max(_ONE_THREAD // width**2, 64)
     for piece in pieces:
-        for start in range(0, len(piece), _BLOCK):
-            x = piece[start : start + _BLOCK]
+        for start in range(0, len(piece), block):
+            x = piece[start : start + block]
             squares = x * x
             total += len(x)
             first += x.sum(axis=0)

@@ -46,7 +46,7 @@ def tails(survey: Survey, shape: Shape) -> Finding:
 
 def _outliers(survey: Survey, shape: Shape, numbers: dict[str, Quantity]) -> Finding:
     hit = [f"{name} {n}" for name, n in zip(survey.series.names, shape.outliers) if n]
-    meaning = f"Outliers: single samples far from all others, {listed(hit)}. They spoil every moment, and so what is said here."
+    meaning = f"Outliers: single samples far from all others, {listed(hit)}. They spoil every moment."
     return Finding("tails", "warning", meaning, "Look at them. If they are errors, replace them by NaN.", numbers)
 
 
