@@ -146,8 +146,10 @@ def implied_times(
     found = []
     for h in (lag, 2 * lag, 4 * lag):
         counts = np.array([_transitions(pieces, h, cells) for pieces in chunks(labels, groups)])
-        modulus = _second_eigenvalue(counts.sum(axis=0))
-        found.append(jackknife(lambda weights, c=counts, f=modulus: np.asarray(f(np.tensordot(weights, c, 1))), groups))
+        total = counts.sum(axis=0)
+        modulus = _second_eigenvalue(total)
+        others = np.array([modulus(total - part) for part in counts])
+        found.append((modulus(total), np.sqrt((groups - 1) * others.var())))
     values, errors = np.array(found).T
     spans = dt * np.array([lag, 2 * lag, 4 * lag])
     values = np.where((values > 0) & (values < 1), values, np.nan)
