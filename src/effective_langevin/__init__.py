@@ -17,6 +17,7 @@ from ._core.errors import (
 )
 from .data import Standardizer, TimeSeries, preprocess
 from .data.readers import read
+from .diagnose import Diagnosis, diagnose
 from .estimate.mobility import (
     CorrelationFit,
     FiniteVolume,
@@ -39,6 +40,7 @@ __all__ = [
     "CorrelationFit",
     "DataError",
     "DenoisingScore",
+    "Diagnosis",
     "DivergenceError",
     "EffectiveLangevinError",
     "EstimateWarning",
@@ -60,6 +62,7 @@ __all__ = [
     "TranslationsAndReflections",
     "UNet1D",
     "Validation",
+    "diagnose",
     "fit",
     "load",
     "preprocess",

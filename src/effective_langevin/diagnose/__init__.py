@@ -1,0 +1,6 @@
+"""Before the fit: what kind of series is this, and what stands between it and a Langevin equation?"""
+
+from .checkup import diagnose
+from .records import Diagnosis, Finding
+
+__all__ = ["Diagnosis", "Finding", "diagnose"]

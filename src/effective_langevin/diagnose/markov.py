@@ -1,0 +1,194 @@
+"""Does the past tell more about the future once the present is known?
+
+Linearly: the part of x(t + h) and the part of x(t - h) that a linear function of x(t) leaves over are correlated by
+
+    [C(2h) - C(h) C(0)^-1 C(h)]_ij / sqrt(F_ii B_jj),   F, B: covariances of the two remainders,
+
+zero by Chapman-Kolmogorov if the dynamics is Markov *and* E[x(t + h) | x(t)] is linear. On a partition of state space
+the functions are linear in each cell instead, so that only memory is left as the partition is refined. Positive: noise
+on each sample, or a hidden slow variable. Negative: inertia.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import jax
+import numpy as np
+import scipy.sparse.linalg
+from jaxtyping import Float
+
+from .._core import keys
+from .._core.resampling import jackknife
+from .._core.types import LagMatrices, Matrix, Samples
+from ..data import TimeSeries
+from ..estimate.partition import grow_tree
+from .survey import Survey, chunks
+
+_MOST_DIMENSIONS = 6
+_CELLS = (128, 32, 8)
+_SAMPLES_PER_COEFFICIENT = 50
+_SAMPLES = 200_000
+_TREE_SAMPLES = 1 << 13  # the partition is made from so many, and labels are looked up in blocks of that size
+_RANK = 1e-6
+
+
+@dataclass(frozen=True)
+class LinearMemory:
+    """Partial correlations of future and past at lags that double, with errors."""
+
+    lags: np.ndarray
+    value: Float[np.ndarray, "lag var var"]
+    error: Float[np.ndarray, "lag var var"]
+
+
+@dataclass(frozen=True)
+class CellMemory:
+    """The same on a partition, at two lags; and the slowest implied times at h, 2h, 4h of the longer one."""
+
+    cells: int
+    lags: tuple[int, ...]
+    value: Float[np.ndarray, "lag var var"]
+    error: Float[np.ndarray, "lag var var"]
+    implied_times: np.ndarray
+    implied_errors: np.ndarray
+
+
+def linear_memory(survey: Survey) -> LinearMemory:
+    """Chapman-Kolmogorov on correlations at h = 1, 2, 4, ... up to the longest integral time."""
+    last = max(1, min(survey.times.max() / survey.series.dt, survey.lags[-1] / 2))
+    lags = 2 ** np.arange(int(np.log2(last)) + 1)
+    doubled = np.append(lags, 2 * lags[-1])
+    return LinearMemory(lags, *survey.jackknifed(partial_correlations, 0, *doubled))
+
+
+def partial_correlations(moments: LagMatrices) -> LagMatrices:
+    """Of C at lags 0, 1, 2, 4, ...: the correlations of future and past given the present, at all but the last lag."""
+    inverse = np.linalg.pinv(moments[0], rcond=_RANK, hermitian=True)
+    return np.array([_partial(moments[0], inverse, once, twice) for once, twice in pairwise(moments[1:])])
+
+
+def _partial(covariance: Matrix, inverse: Matrix, once: Matrix, twice: Matrix) -> Matrix:
+    """Correlation of what a linear function of the present leaves over of future (rows) and past (columns)."""
+    forward = np.diag(covariance - once @ inverse @ once.T)
+    backward = np.diag(covariance - once.T @ inverse @ once)
+    scale = np.sqrt(np.outer(np.maximum(forward, 1e-12), np.maximum(backward, 1e-12)))
+    return np.clip((twice - once @ inverse @ once) / scale, -1, 1)
+
+
+def cell_memory(survey: Survey, *, key: jax.Array) -> CellMemory | None:
+    """Memory on as fine a partition as the samples allow; None in many dimensions or for few samples."""
+    series = survey.series
+    affordable = min(series.n_samples, _SAMPLES) / _SAMPLES_PER_COEFFICIENT / (series.dimension + 1)
+    cells = next((c for c in _CELLS if c <= affordable), None)
+    longest = max(len(s) for s in series.segments)
+    later = int(min(max(1, 0.5 * survey.times.min() / series.dt), longest / 64))
+    if cells is None or series.dimension > _MOST_DIMENSIONS or later < 1:
+        return None
+    labels = label_samples(series, cells, key=keys.named(key, "cells"))
+    cells = 1 + max(int(piece.max()) for piece in labels)
+    lags = tuple(sorted({1, later}))
+    found = [_memory_at(series, labels, cells, lag, survey.groups) for lag in lags]
+    times, errors = implied_times(labels, cells, later, series.dt, survey.groups)
+    return CellMemory(cells, lags, np.array([v for v, _ in found]), np.array([e for _, e in found]), times, errors)
+
+
+def label_samples(series: TimeSeries, cells: int, *, key: jax.Array) -> list[np.ndarray]:
+    """The cell of every sample, (time, 1) per segment. Few sizes of arrays occur, so that few are compiled."""
+    samples = series.stacked()
+    size = min(_TREE_SAMPLES, 1 << (len(samples).bit_length() - 1))
+    tree = grow_tree(samples[np.linspace(0, len(samples) - 1, size).astype(int)], cells=cells, key=key)
+    padded = np.pad(samples, ((0, -len(samples) % _TREE_SAMPLES), (0, 0)))
+    labels = np.concatenate([tree.assign(block) for block in padded.reshape(-1, _TREE_SAMPLES, samples.shape[1])])
+    return np.split(labels[: len(samples), None], np.cumsum([len(s) for s in series.segments])[:-1])
+
+
+def _memory_at(
+    series: TimeSeries, labels: list[np.ndarray], cells: int, lag: int, groups: int
+) -> tuple[Matrix, Matrix]:
+    """Partial correlation given the cell and a linear function in it, and its error."""
+    stride = max(1, -(-series.n_samples // _SAMPLES))
+
+    def taken(pieces, first: int) -> np.ndarray:
+        return np.concatenate([p[first : len(p) - 2 * lag + first][::stride] for p in pieces if len(p) > 2 * lag])
+
+    past, now, future = (taken(series.segments, first) for first in (0, lag, 2 * lag))
+    remains = remainders(np.hstack([future, past]), now, taken(labels, lag)[:, 0], cells)
+    width = now.shape[1]
+    products = [part.T @ part for part in np.array_split(remains, groups)]
+
+    def correlation(weights: np.ndarray) -> Matrix:
+        total = np.tensordot(weights, products, 1)
+        scale = np.sqrt(np.maximum(np.diag(total), 1e-300))
+        return (total / np.outer(scale, scale))[:width, width:]
+
+    return jackknife(correlation, groups)
+
+
+def remainders(targets: Samples, points: Samples, labels: np.ndarray, cells: int) -> Samples:
+    """What is left of `targets` after regression on (1, points) within each cell."""
+    order = np.argsort(labels, kind="stable")
+    edges = np.searchsorted(labels[order], np.arange(cells + 1))
+    left = np.empty_like(targets)
+    for low, high in pairwise(edges):
+        rows = order[low:high]
+        design = np.column_stack([np.ones(len(rows)), points[rows]])
+        basis = np.linalg.qr(design)[0]
+        left[rows] = targets[rows] - basis @ (basis.T @ targets[rows])
+    return left
+
+
+def implied_times(
+    labels: list[np.ndarray], cells: int, lag: int, dt: float, groups: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """-h / ln |lambda_2| of the transition matrix over h = lag, 2 lag, 4 lag: constant if the cells are Markov."""
+    found = []
+    for h in (lag, 2 * lag, 4 * lag):
+        counts = np.array([_transitions(pieces, h, cells) for pieces in chunks(labels, groups)])
+        total = counts.sum(axis=0)
+        modulus = _second_eigenvalue(total)
+        others = np.array([modulus(total - part) for part in counts])
+        found.append((modulus(total), np.sqrt((groups - 1) * others.var())))
+    values, errors = np.array(found).T
+    spans = dt * np.array([lag, 2 * lag, 4 * lag])
+    values = np.where((values > 0) & (values < 1), values, np.nan)
+    return -spans / np.log(values), spans * errors / (values * np.log(values) ** 2)
+
+
+def _transitions(pieces: list[np.ndarray], lag: int, cells: int) -> Matrix:
+    """Counts of origin (row) and target (column)."""
+    codes = [p[:-lag, 0].astype(int) * cells + p[lag:, 0] for p in pieces if len(p) > lag]
+    codes = np.concatenate(codes) if codes else np.zeros(0, int)
+    return np.bincount(codes, minlength=cells * cells).reshape(cells, cells)
+
+
+def _second_eigenvalue(counts: Matrix) -> Callable[[np.ndarray], float]:
+    """|lambda_2| of the row-normalised matrix of other counts, to first order in how far they are from `counts`."""
+    visits = counts.sum(axis=1, keepdims=True)
+    shares = (visits / visits.sum()).T
+    matrix = counts / np.maximum(visits, 1)
+    # Taking off equal rows that sum to one removes the eigenvalue one and leaves the others (Brauer).
+    found = _largest_eigenvalue(np.where(visits > 0, matrix - shares, 0.0))
+    if found is None:
+        return lambda other: np.nan
+    left, right = found
+    pair = left[:, None] * right / (left @ right)
+
+    def modulus(other: np.ndarray) -> float:
+        return float(np.abs(np.sum(pair * other / np.maximum(other.sum(axis=1, keepdims=True), 1))))
+
+    return modulus
+
+
+def _largest_eigenvalue(matrix: Matrix) -> tuple[np.ndarray, np.ndarray] | None:
+    """Left and right eigenvector to it; by Arnoldi where the matrix is large: dense solvers are slow on busy cores."""
+    eigs: Any = scipy.sparse.linalg.eigs
+    start = np.random.default_rng(0).normal(size=len(matrix))
+    try:
+        sides = [np.linalg.eig(m) if len(m) <= 16 else eigs(m, k=2, v0=start) for m in (matrix, matrix.T)]
+    except scipy.sparse.linalg.ArpackError:
+        return None
+    (values, rights), (others, lefts) = sides
+    k = int(np.argmax(np.abs(values)))
+    return lefts[:, np.argmin(np.abs(others - values[k]))], rights[:, k]

@@ -1,0 +1,121 @@
+import numpy as np
+import pytest
+from processes import autoregressive, ornstein_uhlenbeck, with_noise
+from scipy.linalg import expm
+
+import effective_langevin as el
+from effective_langevin.diagnose.markov import partial_correlations
+from effective_langevin.diagnose.short_time import (
+    _shortfall,
+    is_white,
+    least_eigenvalue,
+    nugget,
+    quadratic_variation,
+    squared_steps,
+    step_over_fastest,
+)
+from effective_langevin.diagnose.survey import survey
+
+NO_NOISE, ROUGH = np.zeros(1), np.zeros(1, bool)
+
+
+@pytest.mark.parametrize("tau", [3.0, 30.0])
+def test_the_slope_of_quadratic_variation_of_a_diffusion(tau):
+    """1 - rho(h) with rho = a^h: slope log2 (1 + a^h) - 1 between h and 2h."""
+    found = quadratic_variation(survey(ornstein_uhlenbeck(50_000, tau)))
+    expected = np.log2(1 + np.exp(-found.lags[:-1] / tau)) - 1
+    assert (np.abs(found.slopes - expected) < 4 * found.slope_errors).all()
+    assert found.slope_errors[0] < 0.02
+
+
+def test_the_slope_of_smooth_motion_and_of_noise():
+    smooth = np.cumsum(autoregressive(20_000, 20.0)[0], axis=0)
+    smooth = smooth - np.convolve(np.pad(smooth[:, 0], 500, mode="edge"), np.ones(1001) / 1001, "valid")[:, None]
+    assert quadratic_variation(survey(el.TimeSeries(smooth, 1.0))).slopes[0] == pytest.approx(1.0, abs=0.05)
+    noise = np.random.default_rng(0).normal(size=(20_000, 2))
+    assert quadratic_variation(survey(el.TimeSeries(noise, 1.0))).slopes[0] == pytest.approx(-1.0, abs=0.05)
+
+
+def test_squared_steps_are_summed_within_records_and_by_origin():
+    x, y = np.arange(6.0)[:, None] ** 2, 10 * np.arange(4.0)[:, None]
+    sums, pairs = squared_steps(el.TimeSeries([x, y], 1.0), np.array([1, 4]), 2)
+    # Origins 0-4 and 5-9; steps of x at lag 1: 1, 3, 5, 7, 9, at lag 4: 16, 24; of y at lag 1: 10, 10, 10.
+    assert sums[:, :, 0].tolist() == [[1 + 9 + 25 + 49 + 81, 16**2 + 24**2], [300, 0]]
+    assert pairs.tolist() == [[5, 2], [3, 0]]
+
+
+def test_dt_over_the_fastest_time_is_dt_over_tau_for_an_exponential():
+    for tau in (2.0, 10.0):
+        value, error = step_over_fastest(survey(ornstein_uhlenbeck(50_000, tau)), NO_NOISE, ROUGH, False)
+        assert (np.abs(value - 1 / tau) < 4 * error).all()
+        assert error[0] < 0.1 / tau
+
+
+def test_the_least_eigenvalue_is_that_of_the_propagator():
+    a = np.array([[1.0, 1.0, 0.0], [-1.0, 1.5, 0.3], [0.0, 0.2, 3.0]])
+    system = el.systems.OrnsteinUhlenbeck(a, np.diag([1.0, 1.0, 2.0]))
+    exact = np.exp(-np.linalg.eigvals(a).real.max() * 0.1)
+    assert least_eigenvalue(system.covariance, expm(-0.1 * a) @ system.covariance) == pytest.approx(exact, rel=0.02)
+
+
+@pytest.mark.parametrize(("degree", "lags"), [(1, 2), (2, 4), (3, 6), (4, 12)])
+def test_the_extrapolation_is_exact_for_polynomials(degree, lags):
+    tau = np.arange(lags + 2.0)
+    curve = 1 - sum(0.1**k * tau**k for k in range(1, degree + 1)) / 3
+    curve[0] += 0.25
+    assert _shortfall(curve[:, None] / curve[0], degree, lags)[0] == pytest.approx(0.25 / 1.25, abs=1e-9)
+
+
+@pytest.mark.parametrize("share", [0.1, 0.3, 1.0])
+def test_the_nugget_is_the_variance_of_the_noise(share):
+    found = nugget(survey(with_noise(ornstein_uhlenbeck(50_000, 20.0), share)))
+    assert abs(found.variance[0] - share**2 / (1 + share**2)) < 4 * found.error[0]
+    assert found.error[0] < 0.3 * share**2
+
+
+def test_no_nugget_without_noise():
+    for seed in range(10):
+        found = nugget(survey(ornstein_uhlenbeck(20_000, 20.0, seed=seed)))
+        assert abs(found.variance[0]) < 4 * found.error[0]
+        assert found.error[0] < 0.01
+
+
+def test_noise_is_taken_off_before_the_sampling_is_judged():
+    noisy = survey(with_noise(ornstein_uhlenbeck(50_000, 20.0), 0.5))
+    raw = step_over_fastest(noisy, NO_NOISE, ROUGH, False)[0]
+    clean, error = step_over_fastest(noisy, np.array([0.2]), ROUGH, False)
+    assert raw[0] > 1.0
+    assert abs(clean[0] - 0.05) < 4 * error[0]
+
+
+def test_white_is_white_and_a_weak_correlation_is_not():
+    rng = np.random.default_rng(1)
+    assert sum(is_white(survey(el.TimeSeries(rng.normal(size=(2000, 3)), 1.0))) for _ in range(40)) >= 39
+    assert not is_white(survey(ornstein_uhlenbeck(20_000, 0.4)))
+
+
+def test_a_few_samples_of_a_slow_process_are_not_white():
+    values = np.concatenate([autoregressive(500, 8.0, seed=k)[0] for k in range(10)], axis=1)
+    assert not is_white(survey(el.TimeSeries(values, 1.0)))
+
+
+def test_a_linear_markov_process_leaves_no_partial_correlation():
+    a = np.array([[1.0, 1.0], [-1.0, 1.5]])
+    c = el.systems.OrnsteinUhlenbeck.rotating(2).covariance
+    moments = np.array([expm(-a * h) @ c for h in (0.0, 0.1, 0.2, 0.4)])
+    np.testing.assert_allclose(partial_correlations(moments), 0, atol=1e-12)
+
+
+def test_noise_leaves_the_partial_correlation_of_the_formula():
+    """c0 = 1 + nu, c1 = a, c2 = a^2: a^2 nu / ((1 + nu)^2 - a^2)."""
+    a, nu = 0.9, 0.2
+    moments = np.array([1 + nu, a, a * a])[:, None, None]
+    assert partial_correlations(moments)[0, 0, 0] == pytest.approx(a * a * nu / ((1 + nu) ** 2 - a * a))
+
+
+def test_rows_are_the_future_and_columns_the_past():
+    """y(t + 1) = x(t - 1): only the future of y knows the past of x."""
+    x = np.random.default_rng(0).normal(size=5000)
+    found = survey(el.TimeSeries(np.column_stack([x[2:], x[:-2]]), 1.0))
+    partial = partial_correlations(found.at(0, 1, 2))[0]
+    np.testing.assert_allclose(partial, [[0, 0], [1, 0]], atol=0.06)
