@@ -84,12 +84,12 @@ def test_pairs_never_cross_a_gap():
 @pytest.mark.parametrize("numbers", [1, 1000, 3000])
 @pytest.mark.parametrize("groups", [1, 2, 5])
 def test_block_size_and_number_of_groups_change_nothing(monkeypatch, numbers, groups):
-    """Blocks of 64, 83 and 250 origins, over records of which several are longer."""
+    """Blocks of 64, 111 and 333 origins, over records of which several are longer."""
     segments = integer_segments([130, 1, 400, 50, 64], 2, 0)
     whole = lagged_moments(segments, segments, [0, 1, 6, 20])
     total, _ = naive(segments, segments, 20)
     np.testing.assert_array_equal(whole.sums[0, 3], total)
-    monkeypatch.setattr(lags_module, "_NUMBERS_AT_ONCE", numbers)
+    monkeypatch.setattr(lags_module, "_ONE_THREAD", numbers)
     parts = lagged_moments(segments, segments, [0, 1, 6, 20], groups)
     np.testing.assert_array_equal(parts.sums.sum(axis=0), whole.sums[0])
     np.testing.assert_array_equal(parts.pairs.sum(axis=0), whole.pairs[0])

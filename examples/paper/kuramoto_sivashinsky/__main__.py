@@ -27,7 +27,7 @@ def published(demo: Demo) -> dict:
     paper = demo is PAPER_SCALE[NAME]
     score = el.DenoisingScore(
         el.UNet1D(normalization="batch"),
-        noise_level=demo.score.noise_level,
+        noise_level=0.1 if paper else demo.score.noise_level,
         batch=528 if paper else demo.score.batch,
         epochs=100 if paper else demo.score.epochs,
         epoch_samples=100_000 if paper else demo.score.epoch_samples,

@@ -9,7 +9,7 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator, NullFormatter
 
 from ..diagnose import Diagnosis
-from .plots import DATA, _band, _label, _panels, _short, _styled
+from .canvas import DATA, band, label, panels, short, styled
 
 # Okabe and Ito: told apart by all kinds of colour vision.
 COLOURS = (DATA, "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00")
@@ -18,12 +18,12 @@ _GUIDE = "#888888"
 _MOST_BANDS, _MOST_SPECTRA, _MOST_LINES = 3, 3, 3
 
 
-@_styled
+@styled
 def plot_diagnosis(diagnosis: Diagnosis, *, axes=None) -> np.ndarray:
     """Six panels: quadratic variation, autocorrelations, spectra, means and spreads along the record, findings."""
-    axes = _panels(6, 3, 2.7, axes)
+    axes = panels(6, 3, 2.7, axes)
     curves, series = diagnosis.curves, diagnosis.series
-    names, unit = [_short(series["names"][v]) for v in curves["variables"]], series["time_unit"]
+    names, unit = [short(series["names"][v]) for v in curves["variables"]], series["time_unit"]
     colours = {int(v): (name, colour) for v, name, colour in zip(curves["variables"], names, COLOURS)}
     _draw_variation(axes[0], curves["variation"], unit)
     _draw_acfs(axes[1], curves["acf"], names, unit)
@@ -38,7 +38,7 @@ def _draw_variation(ax: Axes, curve: Mapping[str, np.ndarray], unit: str) -> Non
     """tr QV(h)/h, and what a diffusion, smooth motion and noise would do from the first lag on."""
     tau, ratio = curve["tau"], curve["ratio"]
     ax.errorbar(tau, ratio, 2 * curve["error"], color=DATA, marker="o", markersize=3.5, capsize=2, zorder=3)
-    ax.set(xscale="log", yscale="log", xlabel=_label("lag h", unit), title="Quadratic variation / h")
+    ax.set(xscale="log", yscale="log", xlabel=label("lag h", unit), title="Quadratic variation / h")
     low, high = 0.5 * min(ratio.min(), 0.15), 2 * max(ratio.max(), 2.5)
     ax.set(ylim=(low, high), ylabel="relative to the first lag")
     ax.yaxis.set_minor_formatter(NullFormatter())
@@ -65,16 +65,16 @@ def _draw_acfs(ax: Axes, curve: Mapping[str, Any], names: Sequence[str], unit: s
     ax.axhline(0, color=_GUIDE, linewidth=0.8)
     for k, name in enumerate(names):
         error = curve["error"][:, k] if len(names) <= _MOST_BANDS else None
-        _band(ax, tau, curve["value"][:, k], error, COLOURS[k], "-")
+        band(ax, tau, curve["value"][:, k], error, COLOURS[k], "-")
         ax.plot([], [], color=COLOURS[k], label=name)
-    ax.set(xlim=(0, reach), xlabel=_label("lag τ", unit), title="Autocorrelation")
+    ax.set(xlim=(0, reach), xlabel=label("lag τ", unit), title="Autocorrelation")
     ax.set_ylim(max(ax.get_ylim()[0], -0.6), 1.03)
     ax.legend(fontsize=8, loc="upper right", ncols=1 + (len(names) > _MOST_BANDS))
 
 
 def _draw_spectra(ax: Axes, spectra: Sequence[Mapping[str, Any]], lines, colours: Mapping[int, Any], unit: str) -> None:
     """Periodograms with their neighbourhood, and marks at the lines that stand out."""
-    ax.set(title="Spectrum", xlabel=_label("frequency", f"1/{unit}" if unit else ""))
+    ax.set(title="Spectrum", xlabel=label("frequency", f"1/{unit}" if unit else ""))
     if not spectra:
         _say(ax, "The records are too short\nto look for cycles.")
         return
@@ -117,7 +117,7 @@ def _mark_lines(ax: Axes, lines: Sequence[Mapping[str, Any]], height: float, uni
 def _draw_blocks(ax: Axes, blocks: Mapping[str, Any] | None, what: str, names: Sequence[str], unit: str) -> None:
     """Mean or spread of blocks along the record, as dots, and of runs of blocks, as steps."""
     title = {"mean": "Mean along the record", "spread": "Standard deviation along the record"}[what]
-    ax.set(title=title, xlabel=_label("time", unit))
+    ax.set(title=title, xlabel=label("time", unit))
     if blocks is None:
         _say(ax, "The record is too short beside\nits integral times for this.")
         return
