@@ -1,5 +1,6 @@
 """The command line: parse, call, write."""
 
+import json
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -15,6 +16,7 @@ from ._core import checks, progress
 from ._core.errors import ArgumentError, EffectiveLangevinError
 
 if TYPE_CHECKING:
+    from .data import TimeSeries
     from .runs import RunFolder
     from .validate import Validation
 
@@ -25,6 +27,10 @@ app = typer.Typer(
 console = Console()
 
 Seed = Annotated[int, typer.Option(help="Seed of all random numbers: same seed, same result.")]
+Data = Annotated[list[str], typer.Argument(help="File(s) or pattern: nc, zarr, h5, npz, npy, csv, parquet.")]
+Variables = Annotated[str | None, typer.Option(help="Variables to use, separated by commas.")]
+Interval = Annotated[float | None, typer.Option(help="Sampling interval, where the file has no time.")]
+Resample = Annotated[float | None, typer.Option(help="Interpolate irregular times to this interval.")]
 Out = Annotated[Path | None, typer.Option(help="Run folder to create. Default: langevin-NAME, numbered if taken.")]
 
 
@@ -66,25 +72,41 @@ def demo(
 
 
 @app.command()
+def diagnose(
+    data: Data,
+    variables: Variables = None,
+    dt: Interval = None,
+    resample: Resample = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the findings as JSON.")] = False,
+) -> None:
+    """Say what a series can support before anything is fitted: stationary, finely sampled, noisy, long enough?"""
+    from .diagnose import diagnose as examine
+
+    found = examine(_read(data, variables, dt, resample))
+    if as_json:
+        print(json.dumps(found.to_dict()))
+    else:
+        console.print(found.summary(), soft_wrap=True, highlight=False, markup=False)
+
+
+@app.command()
 def fit(
-    data: Annotated[list[str], typer.Argument(help="File(s) or pattern: nc, zarr, h5, npz, npy, csv, parquet.")],
-    variables: Annotated[str | None, typer.Option(help="Variables to use, separated by commas.")] = None,
-    dt: Annotated[float | None, typer.Option(help="Sampling interval, where the file has no time.")] = None,
-    resample: Annotated[float | None, typer.Option(help="Interpolate irregular times to this interval.")] = None,
+    data: Data,
+    variables: Variables = None,
+    dt: Interval = None,
+    resample: Resample = None,
     out: Out = None,
     seed: Seed = 0,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an existing run folder.")] = False,
 ) -> None:
     """Learn a Langevin model from a file, validate it, and report how good it is."""
     from ._core.compilation import keep_compiled_programs
-    from .data.readers import read
     from .fit import fit as learn
     from .runs import RunFolder, unused_folder
     from .validate import validate
 
     keep_compiled_programs()
-    wanted = None if variables is None else [name.strip() for name in variables.split(",")]
-    series = read(data if len(data) > 1 else data[0], variables=wanted, dt=dt, resample=resample)
+    series = _read(data, variables, dt, resample)
     settings = {"data": data, "variables": list(series.names), "dt": series.dt, "fit_seed": seed}
     folder = RunFolder(out or unused_folder(f"langevin-{Path(data[0]).stem}"), overwrite)
     with _reported(folder) as done:
@@ -105,6 +127,13 @@ def info() -> None:
     )
     console.print("devices: " + ", ".join(str(d) for d in jax.devices()))
     console.print("demos:   " + ", ".join(DEMOS))
+
+
+def _read(data: list[str], variables: str | None, dt: float | None, resample: float | None) -> "TimeSeries":
+    from .data.readers import read
+
+    wanted = None if variables is None else [name.strip() for name in variables.split(",")]
+    return read(data if len(data) > 1 else data[0], variables=wanted, dt=dt, resample=resample)
 
 
 @contextmanager
