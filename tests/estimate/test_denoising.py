@@ -9,7 +9,8 @@ from rings import ring_process
 
 import effective_langevin as el
 from effective_langevin.estimate.score import estimate_score
-from effective_langevin.estimate.score.denoising import Denoising, perturbed_pairs
+from effective_langevin.estimate.score.denoising import Denoising, frozen, perturbed_pairs
+from effective_langevin.estimate.score.training import Schedule, Trained
 from effective_langevin.estimate.symmetry import NoSymmetry
 
 KEY = jax.random.key(0)
@@ -17,6 +18,8 @@ NONE = NoSymmetry()
 LEVEL = 0.4
 COVARIANCE = ring_process(8).covariance / ring_process(8).covariance[0, 0]
 SMOOTHED = COVARIANCE + LEVEL**2 * np.eye(8)
+# The smallest denoising loss there is; 4000 held-out samples and their pairs know it to 1 %.
+LEAST_LOSS = 0.5 * np.trace(np.eye(8) - LEVEL**2 * np.linalg.inv(SMOOTHED))
 
 
 @pytest.fixture(scope="module")
@@ -52,26 +55,86 @@ def test_a_u_net_learns_the_score_of_a_correlated_gaussian_from_nothing(series):
     assert fit.diagnostics["training_steps"] == 1200
     held_out = fit.diagnostics["held_out_loss_curve"]
     assert len(held_out) == 6
-    # The smallest loss possible is 1/2 tr(1 - sigma^2 (C + sigma^2)^-1); 16384 pairs know it to 1 %.
-    least = 0.5 * np.trace(np.eye(8) - LEVEL**2 * np.linalg.inv(SMOOTHED))
-    assert min(held_out) == pytest.approx(least, rel=0.04)
+    assert min(held_out) == pytest.approx(LEAST_LOSS, rel=0.04)
 
 
 @pytest.mark.usefixtures("compiled_quickly")
 def test_a_preconditioned_network_starts_at_the_gaussian_score(series):
-    """One epoch at a rate of nothing: the last layer is still zero, and what is left is exact to single precision."""
+    """At a rate of nothing the last layer is still zero, and what is left is exact to single precision.
+
+    The held-out loss then does not improve either, and training stops when it has lost its patience.
+    """
     network, symmetry = el.UNet1D(base=2, multipliers=(1,), normalization="batch"), el.Translations()
     strategy = el.DenoisingScore(
-        network, noise_level=LEVEL, epochs=1, epoch_samples=64, batch=32, learning_rate=1e-12, calibrate=False
+        network, noise_level=LEVEL, epochs=9, epoch_samples=64, batch=32, learning_rate=1e-12, patience=1
     )
     train, held_out = (part.stacked().astype(np.float32) for part in series.split())
-    score, level, _ = strategy.learn(train, held_out, symmetry=symmetry, key=KEY)
+    score, level, found = strategy.learn(train, held_out, symmetry=symmetry, key=KEY)
     covariance = symmetry.project(np.cov(train.T.astype(float), bias=True)) + LEVEL**2 * np.eye(8)
     # Within the box of the training samples; beyond it the score is continued in another way.
     y = np.clip(smoothed_samples(200), train.min(axis=0), train.max(axis=0))
     np.testing.assert_allclose(score.over(y), -np.linalg.solve(covariance, y.T).T, atol=2e-5)
     assert level == LEVEL
     assert score.network.architecture["network"]["normalization"] == "none"
+    assert len(found["held_out_loss_curve"]) == 2
+    assert found["training_steps"] == 4
+    assert found["held_out_loss_curve"][0] == pytest.approx(LEAST_LOSS, rel=0.04)
+
+
+def test_settings_reach_the_training_under_their_own_names(monkeypatch, series):
+    seen = []
+
+    def stop(network, objective, data, schedule, **rest):
+        seen.append((objective, schedule))
+        raise InterruptedError
+
+    monkeypatch.setattr("effective_langevin.estimate.score.denoising.train", stop)
+    strategy = el.DenoisingScore(
+        el.MLP((4,)),
+        noise_level=0.3,
+        batch=50,
+        epochs=7,
+        epoch_samples=1000,
+        learning_rate=0.01,
+        final_rate=0.2,
+        average=0.9,
+        patience=3,
+        antithetic=False,
+    )
+    with pytest.raises(InterruptedError):
+        strategy.learn(*(part.stacked() for part in series.split()), symmetry=el.Translations(), key=KEY)
+    objective, schedule = seen[0]
+    assert objective == Denoising(el.Translations(), batch=50, antithetic=False)
+    assert schedule == Schedule(7, 20, learning_rate=0.01, final_rate=0.2, average=0.9, patience=3)
+
+
+def test_normalisation_is_frozen_over_perturbed_training_samples():
+    """Samples without any spread: their perturbations have mean 2 and standard deviation sigma."""
+
+    class Seen:
+        def frozen(self, x):
+            return np.asarray(x)
+
+    data = (jnp.full((3000, 2), 2.0), jnp.float32(0.5))
+    x = frozen(Trained(Seen(), np.zeros(1), np.zeros(0)), data, key=KEY)
+    assert x.shape == (3000, 2)
+    assert x.mean() == pytest.approx(2, abs=4 * 0.5 / np.sqrt(6000))
+    assert x.std() == pytest.approx(0.5, rel=4 / np.sqrt(2 * 6000))
+
+
+@pytest.mark.usefixtures("compiled_quickly")
+def test_the_noise_level_is_chosen_by_the_held_out_loss_of_short_trainings():
+    rng = np.random.default_rng(5)
+    values = np.where(rng.random(4000) < 0.4, -1.2, 0.8) + 0.2 * rng.normal(size=4000)
+    strategy = el.DenoisingScore(el.MLP((8,)), batch=128, epochs=6, epoch_samples=3000, learning_rate=1e-2)
+    fit = estimate_score(el.TimeSeries(values[:, None], dt=1.0), strategy, NONE, key=KEY)
+    choice = fit.diagnostics["noise_level_choice"]
+    assert len(choice["noise_level"]) > 2
+    # Another level gives another score.
+    assert len(set(choice["held_out_loss"])) == len(choice["held_out_loss"])
+    within = np.array(choice["held_out_loss"]) <= np.array(choice["standard_error"])
+    assert fit.noise_level == choice["noise_level"][int(np.argmax(within))]
+    assert fit.diagnostics["training_steps"] == 6 * (3000 // 128)
 
 
 class Linear(eqx.Module):
