@@ -1,8 +1,6 @@
 """The one-dimensional U-Net of the paper's Kuramoto-Sivashinsky score (Supplement, "1D score U-Net architecture").
 
-States are `channels` fields on a ring of points, field after field. Arrays are (batch, point, channel); a convolution
-is a product of the shifted copies of its input with one matrix, which is fast on every device and, unlike the library
-convolutions of a GPU, gives the same bits every time.
+States are `channels` fields on a ring of points, field after field. Arrays are (batch, point, channel).
 """
 
 from collections.abc import Callable
@@ -12,46 +10,13 @@ from typing import Any
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-import numpy as np
 from jaxtyping import Array, Float
 
 from ...._core import checks
 from ...._core.errors import ArgumentError
+from .convolution import Convolution, Fields
 
-Fields = Float[Array, "batch point channel"]
 _VARIANCE_FLOOR = 1e-5
-
-
-class Convolution(eqx.Module):
-    """Circular convolution; with `stride` equal to the kernel the windows do not overlap."""
-
-    weight: Float[Array, "window out"]
-    bias: Float[Array, " out"]
-    stride: int = eqx.field(static=True, default=1)
-
-    @classmethod
-    def fresh(cls, inputs: int, outputs: int, kernel: int, stride: int = 1, *, key: jax.Array) -> "Convolution":
-        """Weights of variance 2 / (number of inputs), which keeps the size of the signal through swish layers."""
-        scale = np.sqrt(2.0 / (kernel * inputs))
-        return cls(scale * jax.random.normal(key, (kernel * inputs, outputs)), jnp.zeros(outputs), stride)
-
-    def __call__(self, h: Fields) -> Fields:
-        points, kernel = h.shape[1], self.weight.shape[0] // h.shape[2]
-        if self.stride > 1:
-            h = jnp.concatenate([h, h[:, : -points % kernel]], axis=1)
-            return h.reshape(len(h), -1, kernel * h.shape[2]) @ self.weight + self.bias
-        before = (kernel - 1) // 2
-        around = np.arange(-before, points + kernel - 1 - before) % points
-        wrapped = h if kernel == 1 else jnp.concatenate([h[:, a : b + 1] for a, b in _runs(around)], axis=1)
-        windows = jnp.concatenate([wrapped[:, i : i + points] for i in range(kernel)], axis=-1)
-        return windows @ self.weight + self.bias
-
-
-def _runs(indices: np.ndarray) -> list[tuple[int, int]]:
-    """First and last index of each run of consecutive integers."""
-    starts = np.flatnonzero(np.diff(indices, prepend=indices[0] - 2) != 1)
-    ends = np.append(starts[1:], len(indices)) - 1
-    return [(int(indices[a]), int(indices[b])) for a, b in zip(starts, ends)]
 
 
 class BatchNorm(eqx.Module):
