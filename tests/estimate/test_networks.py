@@ -11,7 +11,7 @@ import effective_langevin as el
 from effective_langevin.estimate.score import Score
 from effective_langevin.estimate.score.networks import Residual, convolution, rebuilt
 from effective_langevin.estimate.score.networks.convolution import Convolution
-from effective_langevin.estimate.score.networks.unet import BatchNorm
+from effective_langevin.estimate.score.networks.unet import BatchNorm, FlatUNet, UNet
 
 pytestmark = pytest.mark.usefixtures("compiled_quickly")
 KEY = jax.random.key(0)
@@ -114,8 +114,11 @@ def in_batch(network, x):
 
 @eqx.filter_jit
 def every_form(network, x):
-    """A batch at once, its states one by one, and in the flat form."""
-    return network.in_batch(x), jax.vmap(network)(x), jax.vmap(network.flat(x.shape[1]))(x)
+    """A batch at once, its states one by one, and in the forms for many steps on a CPU and on a GPU."""
+    forms = [network.flat(x.shape[1])]
+    if isinstance(network, UNet):
+        forms = [FlatUNet.of(network, x.shape[1]), network.in_modes(x.shape[1])]
+    return network.in_batch(x), jax.vmap(network)(x), *(jax.vmap(form)(x) for form in forms)
 
 
 @eqx.filter_jit
@@ -126,10 +129,11 @@ def before_and_after_freezing(network, x):
 @each_shape
 def test_the_u_net_maps_states_to_vectors_of_the_same_length_in_every_form_alike(description, dimension):
     x = states(dimension)
-    batch, single, flat = every_form(built(description, dimension), x)
+    batch, *others = every_form(built(description, dimension), x)
     assert batch.shape == x.shape
     assert np.std(batch) > 0.01
-    for other in (single, flat):
+    assert len(others) == 3
+    for other in others:
         assert apart(other, batch) < 1e-5
 
 
@@ -196,9 +200,9 @@ each_network = pytest.mark.parametrize("make", NETWORKS.values(), ids=NETWORKS.k
 @each_network
 def test_every_network_has_the_same_values_in_every_form_and_can_be_multiplied(make):
     network, x = make(), states(8)
-    batch, single, flat = every_form(network, x)
+    batch, *others = every_form(network, x)
     frozen, scaled = in_batch(network.frozen(x), x), in_batch(network.scaled_by(-2.5), x)
-    for other in (single, flat, frozen, scaled / -2.5):
+    for other in (*others, frozen, scaled / -2.5):
         assert apart(other, batch) < 1e-5
 
 

@@ -1,8 +1,8 @@
 """Circular convolution of fields on a ring, in the form that is fastest where it runs.
 
-Three forms of one function. On a CPU and a short ring, one product per Fourier mode: a circular convolution does not mix
-modes, which leaves 2.5 times fewer multiplications than a kernel of five points and nothing to copy. On a CPU and a long
-ring, the library's convolution. On a GPU, the product of shifted copies of the input with one matrix, which unlike
+Three forms of one function. On a CPU and a short ring, one product per Fourier mode: a circular convolution does not
+mix modes, which leaves 2.5 times fewer multiplications than a kernel of five points and nothing to copy. On a CPU and a
+long ring, the library's convolution. On a GPU, the product of shifted copies of the input with one matrix, which unlike
 the library convolutions there gives the same bits every time.
 """
 
@@ -16,7 +16,12 @@ from jaxtyping import Array, Float
 
 Fields = Float[Array, "batch point channel"]
 Kernel = Float[Array, "tap input output"]
-_SHORT_RING = 32
+SHORT_RING = 32
+
+
+def on_cpu() -> bool:
+    """Whether arrays live on a CPU by default."""
+    return jax.default_backend() == "cpu"
 
 
 class Convolution(eqx.Module):
@@ -39,7 +44,7 @@ class Convolution(eqx.Module):
             return h.reshape(len(h), -1, taps * h.shape[2]) @ self.weight + self.bias
         if taps == 1:
             return h @ self.weight + self.bias
-        form = by_window if jax.default_backend() != "cpu" else by_mode if points <= _SHORT_RING else by_library
+        form = by_window if not on_cpu() else by_mode if points <= SHORT_RING else by_library
         return form(h, self.weight.reshape(taps, h.shape[2], -1)) + self.bias
 
 
@@ -59,18 +64,46 @@ def by_library(h: Fields, kernel: Kernel) -> Fields:
 
 
 def by_mode(h: Fields, kernel: Kernel) -> Fields:
-    """Y_k = H_k sum_i w_i exp(2 pi i k offset_i / points) for each Fourier mode k, real and imaginary part in one product.
+    """One product per Fourier mode."""
+    return _through_modes(h, *_kernel_modes(kernel, h.shape[1]))
 
-    The mean and, on a ring of even length, the shortest wave are real; all others pair a cosine with a sine.
+
+class ModalConvolution(eqx.Module):
+    """A convolution for a ring of known length with the modes of its kernel at hand: to be applied many times."""
+
+    paired: Float[Array, "wave input output"]
+    lone: Float[Array, "mode input output"]
+    bias: Float[Array, " out"]
+
+    @classmethod
+    def of(cls, convolution: Convolution, points: int, inputs: int) -> "ModalConvolution":
+        """The same function as the convolution of fields of that shape, with stride 1."""
+        return cls(
+            *_kernel_modes(convolution.weight.reshape(-1, inputs, len(convolution.bias)), points), convolution.bias
+        )
+
+    def __call__(self, h: Fields) -> Fields:
+        return _through_modes(h, self.paired, self.lone) + self.bias
+
+
+def _kernel_modes(kernel: Kernel, points: int) -> tuple[Array, Array]:
+    """sum_i w_i exp(2 pi i k offset_i / points): real matrices for (cosine, sine) of each wave, and for the lone modes.
+
+    The mean and, on a ring of even length, the shortest wave are alone and real.
     """
-    to_modes, to_points, waves, phases = _transforms(h.shape[1], len(kernel))
-    real, imaginary = (jnp.tensordot(jnp.asarray(phase, h.dtype), kernel, 1) for phase in phases)
-    modes = jnp.tensordot(jnp.asarray(to_modes, h.dtype), h, [[1], [1]])
-    cosines, sines, lone = modes[:waves], modes[waves : 2 * waves], modes[2 * waves :]
+    waves, phases = _transforms(points, len(kernel))[2:]
+    real, imaginary = (jnp.tensordot(jnp.asarray(phase, kernel.dtype), kernel, 1) for phase in phases)
     rows = jnp.concatenate([real, imaginary], axis=2), jnp.concatenate([-imaginary, real], axis=2)
-    paired = jnp.matmul(jnp.concatenate([cosines, sines], axis=2), jnp.concatenate([r[:waves] for r in rows], axis=1))
-    answers = [*jnp.split(paired, 2, axis=2), jnp.matmul(lone, real[waves:])]
-    return jnp.tensordot(jnp.asarray(to_points, h.dtype), jnp.concatenate(answers), 1).transpose(1, 0, 2)
+    return jnp.concatenate([row[:waves] for row in rows], axis=1), real[waves:]
+
+
+def _through_modes(h: Fields, paired: Array, lone: Array) -> Fields:
+    """To the modes, a product in each, and back."""
+    to_modes, to_points, waves, _ = _transforms(h.shape[1], 1)
+    modes = jnp.tensordot(jnp.asarray(to_modes, h.dtype), h, [[1], [1]])
+    pairs = jnp.matmul(jnp.concatenate([modes[:waves], modes[waves : 2 * waves]], axis=2), paired)
+    answers = jnp.concatenate([*jnp.split(pairs, 2, axis=2), jnp.matmul(modes[2 * waves :], lone)])
+    return jnp.tensordot(jnp.asarray(to_points, h.dtype), answers, 1).transpose(1, 0, 2)
 
 
 @cache

@@ -14,7 +14,7 @@ from jaxtyping import Array, Float
 
 from ...._core import checks
 from ...._core.errors import ArgumentError
-from .convolution import Convolution, Fields
+from .convolution import SHORT_RING, Convolution, Fields, ModalConvolution, on_cpu
 
 _VARIANCE_FLOOR = 1e-5
 
@@ -44,7 +44,7 @@ def moments(h: Fields) -> tuple[Array, Array]:
 class Block(eqx.Module):
     """Convolution, normalisation, swish; twice."""
 
-    convolutions: tuple[Convolution, Convolution]
+    convolutions: tuple[Any, Any]
     norms: tuple[BatchNorm, BatchNorm] | None
 
     def __call__(self, h: Fields) -> Fields:
@@ -61,6 +61,17 @@ class Block(eqx.Module):
         middle = jax.nn.swish(self.norms[0](inner))
         folded = self.norms[0].folded_into(first, inner), self.norms[1].folded_into(second, second(middle))
         return Block(folded, None)
+
+    def in_modes(self, h: Fields) -> "Block":
+        """The block with the Fourier modes of its kernels worked out for fields of this shape."""
+        (first, second), points = self.convolutions, h.shape[1]
+        return Block(
+            (
+                ModalConvolution.of(first, points, h.shape[2]),
+                ModalConvolution.of(second, points, len(first.bias)),
+            ),
+            self.norms,
+        )
 
 
 class UNet(eqx.Module):
@@ -84,21 +95,17 @@ class UNet(eqx.Module):
 
     def frozen(self, x: Float[Array, "batch var"]) -> "UNet":
         """The network with its normalisations frozen at their statistics over `x` and folded away."""
-        blocks = []
+        return self._with_blocks(x, Block.frozen)
 
-        def freeze(block: Block, h: Fields) -> Fields:
-            blocks.append(block.frozen(h))
-            return block(h)
-
-        self._through(x, freeze)
-        levels = len(self.encoder)
-        return UNet(
-            blocks[:levels], self.down, blocks[levels], blocks[levels + 1 :], self.out, self.description.without_norm
-        )
-
-    def flat(self, dimension: int) -> "FlatUNet":
+    def flat(self, dimension: int) -> "UNet | FlatUNet":
         """The form in which it is stepped fastest."""
-        return FlatUNet.of(self, dimension)
+        if not on_cpu():
+            return FlatUNet.of(self, dimension)
+        return self.in_modes(dimension) if dimension // self.description.channels <= SHORT_RING else self
+
+    def in_modes(self, dimension: int) -> "UNet":
+        """The network with the Fourier modes of its kernels worked out, for states of that dimension."""
+        return self._with_blocks(jnp.zeros((1, dimension)), Block.in_modes)
 
     def scaled_by(self, factor: float) -> "UNet":
         """The network times a number, absorbed in its last layer."""
@@ -112,6 +119,20 @@ class UNet(eqx.Module):
     def architecture(self) -> dict[str, Any]:
         """What `rebuilt` needs to make a network of the same shape."""
         return self.description.settings
+
+    def _with_blocks(self, x: Float[Array, "batch var"], changed: Callable[[Block, Fields], Block]) -> "UNet":
+        """The network with every block replaced, given what reaches it of the states `x`."""
+        blocks = []
+
+        def change(block: Block, h: Fields) -> Fields:
+            blocks.append(changed(block, h))
+            return block(h)
+
+        self._through(x, change)
+        levels = len(self.encoder)
+        return UNet(
+            blocks[:levels], self.down, blocks[levels], blocks[levels + 1 :], self.out, self.description.without_norm
+        )
 
     def _through(self, x: Float[Array, "batch var"], run: Callable[[Block, Fields], Fields]) -> Array:
         """The wiring, once; `run` says what is done at each block."""
