@@ -1,8 +1,6 @@
 """The one-dimensional U-Net of the paper's Kuramoto-Sivashinsky score (Supplement, "1D score U-Net architecture").
 
-States are `channels` fields on a ring of points, field after field. Arrays are (batch, point, channel); a convolution
-is a product of the shifted copies of its input with one matrix, which is fast on every device and, unlike the library
-convolutions of a GPU, gives the same bits every time.
+States are `channels` fields on a ring of points, field after field. Arrays are (batch, point, channel).
 """
 
 from collections.abc import Callable
@@ -12,46 +10,13 @@ from typing import Any
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-import numpy as np
 from jaxtyping import Array, Float
 
 from ...._core import checks
 from ...._core.errors import ArgumentError
+from .convolution import SHORT_RING, Convolution, Fields, ModalConvolution, on_cpu
 
-Fields = Float[Array, "batch point channel"]
 _VARIANCE_FLOOR = 1e-5
-
-
-class Convolution(eqx.Module):
-    """Circular convolution; with `stride` equal to the kernel the windows do not overlap."""
-
-    weight: Float[Array, "window out"]
-    bias: Float[Array, " out"]
-    stride: int = eqx.field(static=True, default=1)
-
-    @classmethod
-    def fresh(cls, inputs: int, outputs: int, kernel: int, stride: int = 1, *, key: jax.Array) -> "Convolution":
-        """Weights of variance 2 / (number of inputs), which keeps the size of the signal through swish layers."""
-        scale = np.sqrt(2.0 / (kernel * inputs))
-        return cls(scale * jax.random.normal(key, (kernel * inputs, outputs)), jnp.zeros(outputs), stride)
-
-    def __call__(self, h: Fields) -> Fields:
-        points, kernel = h.shape[1], self.weight.shape[0] // h.shape[2]
-        if self.stride > 1:
-            h = jnp.concatenate([h, h[:, : -points % kernel]], axis=1)
-            return h.reshape(len(h), -1, kernel * h.shape[2]) @ self.weight + self.bias
-        before = (kernel - 1) // 2
-        around = np.arange(-before, points + kernel - 1 - before) % points
-        wrapped = h if kernel == 1 else jnp.concatenate([h[:, a : b + 1] for a, b in _runs(around)], axis=1)
-        windows = jnp.concatenate([wrapped[:, i : i + points] for i in range(kernel)], axis=-1)
-        return windows @ self.weight + self.bias
-
-
-def _runs(indices: np.ndarray) -> list[tuple[int, int]]:
-    """First and last index of each run of consecutive integers."""
-    starts = np.flatnonzero(np.diff(indices, prepend=indices[0] - 2) != 1)
-    ends = np.append(starts[1:], len(indices)) - 1
-    return [(int(indices[a]), int(indices[b])) for a, b in zip(starts, ends)]
 
 
 class BatchNorm(eqx.Module):
@@ -79,7 +44,7 @@ def moments(h: Fields) -> tuple[Array, Array]:
 class Block(eqx.Module):
     """Convolution, normalisation, swish; twice."""
 
-    convolutions: tuple[Convolution, Convolution]
+    convolutions: tuple[Any, Any]
     norms: tuple[BatchNorm, BatchNorm] | None
 
     def __call__(self, h: Fields) -> Fields:
@@ -96,6 +61,17 @@ class Block(eqx.Module):
         middle = jax.nn.swish(self.norms[0](inner))
         folded = self.norms[0].folded_into(first, inner), self.norms[1].folded_into(second, second(middle))
         return Block(folded, None)
+
+    def in_modes(self, h: Fields) -> "Block":
+        """The block with the Fourier modes of its kernels worked out for fields of this shape."""
+        (first, second), points = self.convolutions, h.shape[1]
+        return Block(
+            (
+                ModalConvolution.of(first, points, h.shape[2]),
+                ModalConvolution.of(second, points, len(first.bias)),
+            ),
+            self.norms,
+        )
 
 
 class UNet(eqx.Module):
@@ -119,21 +95,17 @@ class UNet(eqx.Module):
 
     def frozen(self, x: Float[Array, "batch var"]) -> "UNet":
         """The network with its normalisations frozen at their statistics over `x` and folded away."""
-        blocks = []
+        return self._with_blocks(x, Block.frozen)
 
-        def freeze(block: Block, h: Fields) -> Fields:
-            blocks.append(block.frozen(h))
-            return block(h)
-
-        self._through(x, freeze)
-        levels = len(self.encoder)
-        return UNet(
-            blocks[:levels], self.down, blocks[levels], blocks[levels + 1 :], self.out, self.description.without_norm
-        )
-
-    def flat(self, dimension: int) -> "FlatUNet":
+    def flat(self, dimension: int) -> "UNet | FlatUNet":
         """The form in which it is stepped fastest."""
-        return FlatUNet.of(self, dimension)
+        if not on_cpu():
+            return FlatUNet.of(self, dimension)
+        return self.in_modes(dimension) if dimension // self.description.channels <= SHORT_RING else self
+
+    def in_modes(self, dimension: int) -> "UNet":
+        """The network with the Fourier modes of its kernels worked out, for states of that dimension."""
+        return self._with_blocks(jnp.zeros((1, dimension)), Block.in_modes)
 
     def scaled_by(self, factor: float) -> "UNet":
         """The network times a number, absorbed in its last layer."""
@@ -147,6 +119,20 @@ class UNet(eqx.Module):
     def architecture(self) -> dict[str, Any]:
         """What `rebuilt` needs to make a network of the same shape."""
         return self.description.settings
+
+    def _with_blocks(self, x: Float[Array, "batch var"], changed: Callable[[Block, Fields], Block]) -> "UNet":
+        """The network with every block replaced, given what reaches it of the states `x`."""
+        blocks = []
+
+        def change(block: Block, h: Fields) -> Fields:
+            blocks.append(changed(block, h))
+            return block(h)
+
+        self._through(x, change)
+        levels = len(self.encoder)
+        return UNet(
+            blocks[:levels], self.down, blocks[levels], blocks[levels + 1 :], self.out, self.description.without_norm
+        )
 
     def _through(self, x: Float[Array, "batch var"], run: Callable[[Block, Fields], Fields]) -> Array:
         """The wiring, once; `run` says what is done at each block."""
