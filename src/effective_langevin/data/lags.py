@@ -10,7 +10,10 @@ bars: leave one out, or draw them with replacement.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 import scipy.fft
 from jaxtyping import Float
@@ -47,6 +50,13 @@ def lagged_moments(
     gap = int(lags.max())
     a, b = _Layout(future, gap), _Layout(past, gap)
     edges = _group_edges([len(s) for s in past], gap, groups)
+    sums = (_sums_here if jax.default_backend() == "cpu" else _sums_on_device)(a, b, lags, edges)
+    return LaggedMoments(lags, sums[:, :, :-1, :-1], sums[:, :, -1, -1])
+
+
+def _sums_here(a: "_Layout", b: "_Layout", lags: np.ndarray, edges: np.ndarray) -> np.ndarray:
+    """Sums of products for every group and lag, in small blocks that stay in the cache."""
+    groups, gap = len(edges) - 1, int(lags.max())
     sums = np.zeros((groups, len(lags), a.width, b.width))
     block = min(_BLOCK, max(_ONE_THREAD // (a.width * b.width), 64))
     for group in range(groups):
@@ -55,7 +65,27 @@ def lagged_moments(
             origin, window = b.rows(start, stop).T, a.rows(start, stop + gap)
             for k, lag in enumerate(lags):
                 sums[group, k] += (origin @ window[lag : lag + stop - start]).T
-    return LaggedMoments(lags, sums[:, :, :-1, :-1], sums[:, :, -1, -1])
+    return sums
+
+
+def _sums_on_device(a: "_Layout", b: "_Layout", lags: np.ndarray, edges: np.ndarray) -> np.ndarray:
+    """The same on an accelerator, where one product per group and lag is fast, also in float64."""
+    longest = int(np.diff(edges).max())
+    with jax.enable_x64(True):
+        there = [jnp.asarray(layout.rows(0, layout.length + longest)) for layout in (a, b)]
+        parts = [_group_sums(*there, start, stop, jnp.asarray(lags), longest) for start, stop in zip(edges, edges[1:])]
+        return np.array(parts)
+
+
+@partial(jax.jit, static_argnames="longest")
+def _group_sums(a, b, start, stop, lags, longest: int):
+    """Sums over the origins `start` ... `stop`, of which there are `longest` at most."""
+
+    def rows(x, first):
+        return jax.lax.dynamic_slice(x, (first, 0), (longest, x.shape[1])).astype(jnp.float64)
+
+    origin = jnp.where(jnp.arange(longest)[:, None] < stop - start, rows(b, start), 0)
+    return jax.lax.map(lambda lag: rows(a, start + lag).T @ origin, lags)
 
 
 def autocovariances(segments: Sequence[Samples], reach: int) -> Float[np.ndarray, "lag var"]:
