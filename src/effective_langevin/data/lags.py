@@ -2,15 +2,16 @@
 
     < a(t + lag) b(t)^T >  for many lags, as sums over groups of consecutive origins t
 
-The segments are thought of as laid out in one array with zeros between them, as wide as the largest lag, and a column of
-ones beside the data. Products across a border then vanish by themselves, and the number of pairs comes out of the same
-product. Only the stretch at work is ever filled in, so that no second copy of the series is needed. Groups give error
-bars: leave one out, or draw them with replacement.
+The segments are thought of as laid out in one array with zeros between them, as wide as the largest lag, and a column
+of ones beside the data. Products across a border then vanish by themselves, and the number of pairs comes out of the
+same product. Only the stretch at work is filled in: no second copy of the series is needed. Groups give error bars:
+leave one out, or draw them with replacement.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import pairwise
 
 import jax
 import jax.numpy as jnp
@@ -73,7 +74,7 @@ def _sums_on_device(a: "_Layout", b: "_Layout", lags: np.ndarray, edges: np.ndar
     longest = int(np.diff(edges).max())
     with jax.enable_x64(True):
         there = [jnp.asarray(layout.rows(0, layout.length + longest)) for layout in (a, b)]
-        parts = [_group_sums(*there, start, stop, jnp.asarray(lags), longest) for start, stop in zip(edges, edges[1:])]
+        parts = [_group_sums(*there, first, last, jnp.asarray(lags), longest) for first, last in pairwise(edges)]
         return np.array(parts)
 
 
@@ -102,13 +103,13 @@ def autocovariances(segments: Sequence[Samples], reach: int) -> Float[np.ndarray
     spectrum = np.zeros((layout.width - 1, size // 2 + 1), complex)
     for start in range(0, layout.length, block):
         window = np.ascontiguousarray(layout.rows(start, start + block + reach)[:, :-1].T)
-        origin = scipy.fft.rfft(window[:, :block], size, workers=-1)
-        spectrum += scipy.fft.rfft(window, size, workers=-1) * origin.conj()
-    return scipy.fft.irfft(spectrum, size)[:, : reach + 1].T / np.maximum(pairs, 1)[:, None]
+        origin = np.asarray(scipy.fft.rfft(window[:, :block], size, workers=-1))
+        spectrum += np.asarray(scipy.fft.rfft(window, size, workers=-1)) * origin.conj()
+    return np.asarray(scipy.fft.irfft(spectrum, size))[:, : reach + 1].T / np.maximum(pairs, 1)[:, None]
 
 
 class _Layout:
-    """Segments in one array, a column of ones beside them, `gap` rows of zeros after each; made where it is asked for."""
+    """Segments in one array, a column of ones beside them, `gap` rows of zeros after each; made where asked for."""
 
     def __init__(self, segments: Sequence[Samples], gap: int):
         self.segments, self.width = segments, segments[0].shape[1] + 1
