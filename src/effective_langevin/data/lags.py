@@ -10,6 +10,7 @@ Groups give error bars: leave one out, or draw them with replacement.
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import pairwise
 
 import jax
 import jax.numpy as jnp
@@ -70,8 +71,8 @@ def _sums_on_device(a: np.ndarray, b: np.ndarray, lags: np.ndarray, edges: np.nd
     """The same on an accelerator, where one product per group and lag is fast, also in float64."""
     longest = int(np.diff(edges).max())
     with jax.enable_x64(True):
-        a, b = (jnp.pad(jnp.asarray(x), ((0, longest + int(lags.max())), (0, 0))) for x in (a, b))
-        parts = [_group_sums(a, b, start, stop, jnp.asarray(lags), longest) for start, stop in zip(edges, edges[1:])]
+        padded = [jnp.pad(jnp.asarray(x), ((0, longest + int(lags.max())), (0, 0))) for x in (a, b)]
+        parts = [_group_sums(*padded, start, stop, jnp.asarray(lags), longest) for start, stop in pairwise(edges)]
         return np.array(parts)
 
 
