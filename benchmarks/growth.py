@@ -27,7 +27,9 @@ def run(quick: bool) -> Report:
     return report
 
 
-def grow(report: Report, case: str, axis: str, sizes: tuple[int, ...], clock: str, *, function: str, **fixed: Any) -> None:
+def grow(
+    report: Report, case: str, axis: str, sizes: tuple[int, ...], clock: str, *, function: str, **fixed: Any
+) -> None:
     """Measure along one axis; the exponents of the last step and of the whole range are noted."""
     seconds, memory = [], []
     for size in sizes:
@@ -47,7 +49,10 @@ def grow(report: Report, case: str, axis: str, sizes: tuple[int, ...], clock: st
             found.sizes["slope_of_last_decade"] = slope
             found.note = f"exponent {slope:.2f} in time, {heavier:.2f} in memory"
         report.results.append(found)
-        print(f"  {case}, {axis} = {size}: {answer[clock]:.2f} s, {answer['peak_memory_mb']:.0f} MB {found.note}", flush=True)
+        print(
+            f"  {case}, {axis} = {size}: {answer[clock]:.2f} s, {answer['peak_memory_mb']:.0f} MB {found.note}",
+            flush=True,
+        )
 
 
 def made_up_series(samples: int, dimension: int):
@@ -81,7 +86,11 @@ def moments(samples: int, dimension: int) -> dict[str, float]:
     started = time.perf_counter()
     lagged_moments(series.segments, series.segments, np.arange(20), groups=8)
     autocovariances(series.segments, 100)
-    return {"moment_seconds": time.perf_counter() - started, "before_mb": before, "input_mb": samples * dimension / 2**17}
+    return {
+        "moment_seconds": time.perf_counter() - started,
+        "before_mb": before,
+        "input_mb": samples * dimension / 2**17,
+    }
 
 
 def simulation(members: int) -> dict[str, float]:

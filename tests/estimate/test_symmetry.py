@@ -291,7 +291,7 @@ def test_kgmm_learns_from_samples_moved_by_the_symmetry():
 
 @pytest.mark.parametrize("points", [7, 8])
 def test_a_continuous_shift_moves_a_resolved_field_by_any_distance(points):
-    """Two fields of low Fourier modes: shifted by a fraction they are those waves elsewhere; by whole points, the roll."""
+    """Two fields of low Fourier modes, shifted by a fraction of a point, are the same waves elsewhere."""
     symmetry, here = el.Translations(channels=2, continuous=True), 2 * np.pi * np.arange(points) / points
 
     def fields(by):

@@ -78,19 +78,32 @@ class Score(eqx.Module):
         """grad ln p at many states, in blocks of bounded memory (on a CPU, such that a block stays in its cache)."""
         block = _CACHED_BLOCK if jax.default_backend() == "cpu" else _BLOCK
         score = self.flat()
-        blocks = [_evaluate(score, samples[i : i + block]) for i in range(0, max(len(samples), 1), block)]
-        return np.concatenate([np.asarray(b) for b in blocks])
+        values = np.empty(samples.shape, np.float32)
+        for i in range(0, len(samples), block):
+            part = samples[i : i + block]
+            values[i : i + block] = np.asarray(_evaluate(score, _filled(part)))[: len(part)]
+        return values
 
 
 def covariance_matrix(samples: Samples, noise_level: float = 0.0) -> Matrix:
     """Covariance of samples perturbed by independent noise of that level."""
-    size = samples.shape[1]
-    return np.cov(samples.T.astype(float), bias=True).reshape(size, size) + noise_level**2 * np.eye(size)
+    size, mean = samples.shape[1], samples.mean(axis=0, dtype=float)
+    total = np.zeros((size, size))
+    for i in range(0, len(samples), _BLOCK):
+        centred = samples[i : i + _BLOCK] - mean
+        total += centred.T @ centred
+    return total / len(samples) + noise_level**2 * np.eye(size)
 
 
 def _exactly(matrix: Array, vector: Array) -> Array:
     """Matrix times vector without the shortened numbers that a GPU uses for products by default."""
     return jnp.matmul(matrix, vector, precision=jax.lax.Precision.HIGHEST)
+
+
+def _filled(samples: Samples) -> Samples:
+    """Rows of zeros added up to a power of two, so that few programs serve samples of every number."""
+    rows = 1 << max(len(samples) - 1, 0).bit_length()
+    return np.pad(samples, ((0, rows - len(samples)), (0, 0)))
 
 
 @eqx.filter_jit
@@ -141,7 +154,7 @@ def estimate_score(series: TimeSeries, strategy: ScoreStrategy, symmetry: Symmet
     V = < s(y) y^T > over y = x + sigma z is -I for a perfect score (Stein). The calibrated score is -V^-1 s with V from
     the training part, and the V reported is that of the held-out part, both projected on the symmetry.
     """
-    train, held_out = (part.stacked().astype(np.float32) for part in series.split())
+    train, held_out = (part.stacked(np.float32) for part in series.split())
     score, noise_level, diagnostics = strategy.learn(train, held_out, symmetry=symmetry, key=keys.named(key, "learn"))
     if strategy.calibrate:
         stein = stein_matrix(score.over, train, noise_level, key=keys.named(key, "calibration"))

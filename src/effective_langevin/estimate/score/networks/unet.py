@@ -10,6 +10,7 @@ from typing import Any
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Float
 
 from ...._core import checks
@@ -100,7 +101,7 @@ class UNet(eqx.Module):
     def flat(self, dimension: int) -> "UNet | FlatUNet":
         """The form in which it is stepped fastest."""
         if not on_cpu():
-            return FlatUNet.of(self, dimension)
+            return _flattened(self, dimension)
         return self.in_modes(dimension) if dimension // self.description.channels <= SHORT_RING else self
 
     def in_modes(self, dimension: int) -> "UNet":
@@ -264,23 +265,37 @@ class FlatUNet(eqx.Module):
         return _affine(next(layers), h).reshape(-1, self.channels).T.reshape(-1)
 
 
+@eqx.filter_jit
+def _flattened(network: UNet, dimension: int) -> FlatUNet:
+    """One program: its many small steps would each be compiled on their own."""
+    return FlatUNet.of(network, dimension)
+
+
 def _affine(layer: tuple[Array, Array], h: Array) -> Array:
     return h @ layer[0] + layer[1]
 
 
 def _written_out(convolution: Convolution, points: int, channels: int) -> tuple[Array, Array]:
     """Matrix and bias of a convolution over all points at once."""
-    units = jnp.eye(points * channels).reshape(-1, points, channels)
-    answers = convolution(units) - convolution.bias
-    return answers.reshape(len(units), -1), jnp.tile(convolution.bias, answers.shape[1])
+    matrix = _as_matrix(convolution, points, channels)
+    return matrix.reshape(points * channels, -1), jnp.tile(convolution.bias, matrix.shape[2])
 
 
 def _merging(convolution: Convolution, inner: tuple[int, int], outer: tuple[int, int]) -> tuple[Array, Array, Array]:
     """Matrices of a decoder's first convolution for what comes from below, repeated, and for what skips beside it."""
     (few, deep), (points, wide) = inner, outer
-    units = jnp.eye(few * deep).reshape(-1, few, deep)
-    below = jnp.concatenate([jnp.repeat(units, 2, axis=1)[:, :points], jnp.zeros((len(units), points, wide))], axis=-1)
-    beside = jnp.eye(points * wide).reshape(-1, points, wide)
-    beside = jnp.concatenate([jnp.zeros((len(beside), points, deep)), beside], axis=-1)
-    matrices = [(convolution(u) - convolution.bias).reshape(len(u), -1) for u in (below, beside)]
-    return matrices[0], matrices[1], jnp.tile(convolution.bias, points)
+    matrix = _as_matrix(convolution, points, deep + wide)
+    below = jnp.zeros((few, deep, *matrix.shape[2:])).at[np.arange(points) // 2].add(matrix[:, :deep])
+    beside = matrix[:, deep:].reshape(points * wide, -1)
+    return below.reshape(few * deep, -1), beside, jnp.tile(convolution.bias, points)
+
+
+def _as_matrix(convolution: Convolution, points: int, channels: int) -> Float[Array, "point channel pointout out"]:
+    """What every input contributes to every output."""
+    kernel = convolution.weight.reshape(-1, channels, len(convolution.bias))
+    out = np.arange(-(-points // convolution.stride))
+    first = 0 if convolution.stride > 1 else (len(kernel) - 1) // 2
+    matrix = jnp.zeros((points, channels, len(out), kernel.shape[2]))
+    for tap in range(len(kernel)):
+        matrix = matrix.at[(convolution.stride * out + tap - first) % points, :, out].add(kernel[tap])
+    return matrix
