@@ -73,6 +73,7 @@ def compare(
     contenders: dict[str, Callable[[], Any]],
     *,
     repeats: int = 5,
+    once: tuple[str, ...] = (),
     work: float = 1.0,
     per: str = "run",
     sizes: dict[str, float] | None = None,
@@ -80,7 +81,8 @@ def compare(
     """Time the contenders in turns, so that whatever else the machine does slows all of them alike.
 
     The first call of each (compilation, caches) is timed apart; then the median of `repeats` rounds over `work` units.
-    A contender is either a function or, if its package is missing or it fails, the exception that says so.
+    A contender named in `once` is so slow that its only call is its time. A contender is a function or, if its package
+    is missing or it fails, the exception that says so.
     """
     first, times, notes = {}, {name: [] for name in contenders}, {}
     for name, run in contenders.items():
@@ -93,9 +95,11 @@ def compare(
         except Exception as error:  # a peer that fails is a result, too
             notes[name] = f"failed: {type(error).__name__}: {str(error).splitlines()[0][:80] if str(error) else ''}"
         first[name] = time.perf_counter() - started
+        if name in once:
+            times[name].append(first[name])
     for _ in range(repeats):
         for name, run in contenders.items():
-            if name in notes:
+            if name in notes or name in once:
                 continue
             started = time.perf_counter()
             run()
