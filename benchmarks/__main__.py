@@ -56,7 +56,8 @@ def in_own_process(name: str, quick: bool) -> dict[str, Any] | None:
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder) / "result.json"
         command = [sys.executable, "-m", "benchmarks", name, "--alone", str(out), *(["--quick"] if quick else [])]
-        code = subprocess.run(command).returncode
+        # On a busy machine threads that wait by spinning make PyTorch and scikit-learn several times slower.
+        code = subprocess.run(command, env={"OMP_WAIT_POLICY": "PASSIVE", **os.environ}).returncode
         if code:
             print(f"{name} ended with exit code {code}", flush=True)
             return None
