@@ -115,7 +115,9 @@ def table(known: dict[str, Any], kind: str) -> str:
             + ".",
             "",
         ]
-        lines += ["| case | contender | time | over ours: median, fastest | first call extra | accuracy | note |"]
+        lines += [
+            "| case | contender | time | over ours: median, fastest, CPU time | first call extra | accuracy | note |"
+        ]
         lines += ["|---|---|---|---|---|---|---|"]
         lines += [row(result) for result in found["results"]]
     return "\n".join(lines) + "\n"
@@ -124,7 +126,8 @@ def table(known: dict[str, Any], kind: str) -> str:
 def row(result: dict[str, Any]) -> str:
     cells = [result["case"], result["contender"]]
     cells.append(f"{timed(result['seconds'])} per {result['per']}" if result["seconds"] else "")
-    cells.append(f"{result['ratio']:.2f}, {result['ratio_fastest']:.2f}" if result["ratio"] else "")
+    ratios = [result.get(name) for name in ("ratio", "ratio_fastest", "ratio_cpu")]
+    cells.append(", ".join(f"{ratio:.2f}" for ratio in ratios if ratio))
     cells.append(timed(result["first_seconds"]) if result["first_seconds"] else "")
     cells += [result["accuracy"], result["note"]]
     return "| " + " | ".join(cells) + " |"

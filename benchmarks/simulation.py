@@ -19,7 +19,8 @@ def run(quick: bool) -> Report:
     wells = Parts(wells_model(20_000 if quick else 100_000))
     for members in (1, 100) if quick else (1, 100, 1000, 10_000, 100_000):
         peers = PEERS if members <= 1000 else ()
-        report.results += compare_steppers("MLP", wells, members, 2e3 if quick else 1e5, peers)
+        work = 2e3 if quick else 1e6 if members >= 1000 else 1e5
+        report.results += compare_steppers("MLP", wells, members, work, peers)
     ring = Parts(ring_model(8_000 if quick else 20_000))
     for members in (1,) if quick else (1, 128, 1024, 8192):
         peers = PEERS[:-1] if members in (1, 1024) else ()

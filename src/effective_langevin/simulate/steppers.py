@@ -19,6 +19,10 @@ State = Float[Array, "member var"]
 Noise = Float[Array, "member brownian"]
 
 
+# Products with a matrix this small are written as sums, which are computed together with what is around them.
+_FEW = 8
+
+
 class Equation(eqx.Module):
     """dx = drift(x) dt + sqrt(2) noise(x) dW for one state.
 
@@ -39,6 +43,8 @@ class Equation(eqx.Module):
         """sqrt(2) noise(x) dW of every member."""
         if callable(self.noise):
             return jnp.sqrt(2.0) * jax.vmap(lambda xi, wi: self.noise(xi) @ wi)(x, dw)
+        if self.noise.shape[1] <= _FEW:
+            return jnp.sqrt(2.0) * jnp.sum(self.noise * dw[:, None], axis=-1)
         return jnp.sqrt(2.0) * dw @ self.noise.T
 
 

@@ -19,6 +19,7 @@ from .calibration import calibration_matrix, stein_error, stein_matrix
 _BLOCK = 1 << 16
 _CACHED_BLOCK = 1 << 11
 _STEIN_PARTS = 10
+_FEW = 8
 
 
 class Score(eqx.Module):
@@ -96,7 +97,12 @@ def covariance_matrix(samples: Samples, noise_level: float = 0.0) -> Matrix:
 
 
 def _exactly(matrix: Array, vector: Array) -> Array:
-    """Matrix times vector without the shortened numbers that a GPU uses for products by default."""
+    """Matrix times vector without the shortened numbers that a GPU uses for products by default.
+
+    For a few variables it is written as a sum, which is computed together with what is around it.
+    """
+    if len(vector) <= _FEW:
+        return jnp.sum(matrix * vector, axis=-1)
     return jnp.matmul(matrix, vector, precision=jax.lax.Precision.HIGHEST)
 
 
