@@ -15,6 +15,8 @@ import numpy as np
 import scipy.linalg
 from jaxtyping import Array, Float
 
+from .._core.batches import over_members
+
 State = Float[Array, "member var"]
 Noise = Float[Array, "member brownian"]
 
@@ -37,7 +39,7 @@ class Equation(eqx.Module):
 
     def drifts(self, x: State) -> State:
         """Drift of every member."""
-        return jax.vmap(self.drift)(x)
+        return over_members(self.drift, x)
 
     def kicks(self, x: State, dw: Noise) -> State:
         """sqrt(2) noise(x) dW of every member."""

@@ -11,6 +11,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from ..._core import keys
+from ..._core.batches import over_members
 from ..._core.types import Matrix, Samples, Vector
 from ...data import TimeSeries
 from ..symmetry import Symmetry
@@ -114,7 +115,7 @@ def _filled(samples: Samples) -> Samples:
 
 @eqx.filter_jit
 def _evaluate(score: Score, samples):
-    return jax.vmap(score)(jnp.asarray(samples, jnp.float32))
+    return over_members(score, jnp.asarray(samples, jnp.float32))
 
 
 @dataclass(frozen=True)
