@@ -230,6 +230,7 @@ def _dismantle(model: LangevinModel) -> tuple[dict[str, np.ndarray], dict[str, A
         "units.std": model.units.std,
         "mobility.matrix": mobility.matrix,
         "mobility.standard_error": mobility.standard_error,
+        "mobility.replicas": mobility.replicas,
         "states": model.states,
     }
     network = score.function.network
@@ -266,7 +267,8 @@ def _assemble(arrays: dict[str, np.ndarray], header: dict[str, Any]) -> Langevin
         covariance=arrays["score.covariance"],
         **header["score"],
     )
-    mobility = Mobility(arrays["mobility.matrix"], arrays["mobility.standard_error"], **header["mobility"])
+    parts = {name: arrays[f"mobility.{name}"] for name in ("matrix", "standard_error", "replicas")}
+    mobility = Mobility(**parts, **header["mobility"])
     return LangevinModel(
         Standardizer(arrays["units.mean"], arrays["units.std"]),
         score,
