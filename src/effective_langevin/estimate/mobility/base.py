@@ -8,7 +8,7 @@ from typing import Any, Protocol
 import jax
 import numpy as np
 from jaxtyping import Float
-from scipy.stats import t as student
+from scipy.special import stdtrit
 
 from ..._core import checks
 from ..._core.errors import EstimateWarning
@@ -58,7 +58,7 @@ class Mobility:
         Student's law, with one degree of freedom less than there are blocks.
         """
         level = checks.fraction("level", level)
-        width = student.ppf(0.5 * (1 + level), self.diagnostics["blocks"] - 1) * self.standard_error
+        width = stdtrit(self.diagnostics["blocks"] - 1, 0.5 * (1 + level)) * self.standard_error
         return self.matrix - width, self.matrix + width
 
     def error_of(self, function: Callable[[Matrix], np.ndarray]) -> np.ndarray:
