@@ -156,6 +156,14 @@ def shaped_array(name: str, value: Any, shape: tuple[int | None, ...], describe:
     return array
 
 
+def finite(name: str, value: np.ndarray) -> np.ndarray:
+    """Return an array that holds neither NaN nor infinities."""
+    if not np.isfinite(value).all():
+        first = tuple(int(i) for i in np.argwhere(~np.isfinite(value))[0])
+        raise ArgumentError(f"Argument `{name}` must be finite, but got {value[first]!r} at index {first}.")
+    return value
+
+
 def real_samples(value: Any, where: str = "The series") -> np.ndarray:
     """Return samples as a float64 array, refusing complex numbers, texts and infinities."""
     try:

@@ -19,6 +19,7 @@ from scipy.ndimage import gaussian_filter
 from .._core.errors import ArgumentError
 from .._core.resampling import jackknife
 from .._core.types import Matrix
+from ..data import TimeSeries
 from . import plots
 from .comparison import METRICS, Validation
 from .regime import horizon_words, unresolved
@@ -62,6 +63,7 @@ MEANING = {
     "pdf_kl_max": "the same, worst variable (nats)",
     "acf_rmse": "difference of autocorrelations, rms over variables and lags",
     "covariance_error": "distance of the covariance matrices, relative",
+    "pdf_kl_original": "KL divergence of densities in the variables of the series, transforms undone, worst (nats)",
 }
 
 
@@ -114,6 +116,7 @@ def figures(validation: Validation) -> dict[str, Figure]:
     makers: dict[str, Callable[[Validation], Any]] = {
         "mobility": _mobility_figure,
         "pdfs": _pdf_figure,
+        "original_pdfs": _original_pdf_figure,
         "pairs": _pair_figure,
         "acfs": _acf_figure,
         "cross_correlations": _cross_figure,
@@ -137,10 +140,24 @@ def _mobility_figure(validation: Validation):
 
 
 def _pdf_figure(validation: Validation):
-    data, shown = validation.data_statistics, _worst(kl_by_variable(validation), MOST_PANELS)
-    group = next((g for g in _BIN_GROUPS if validation.data.n_samples * g >= BINS * _BIN_SAMPLES), _BIN_GROUPS[-1])
-    densities = [_coarse(s.density()[shown], group) for s in (data, validation.model_statistics)]
-    return plots.plot_pdfs(data.edges[shown][:, ::group], *densities, **_named(validation, shown))
+    statistics = (validation.data_statistics, validation.model_statistics)
+    return _densities(validation.data, statistics, kl_by_variable(validation))
+
+
+def _original_pdf_figure(validation: Validation):
+    original = validation.original
+    if original is None:
+        return None
+    return _densities(original.data, (original.data_statistics, original.model_statistics), original.kl_by_variable())
+
+
+def _densities(data: TimeSeries, statistics: tuple[SeriesStatistics, SeriesStatistics], kl: np.ndarray):
+    """Data and model, of the variables that differ most."""
+    shown = _worst(kl, MOST_PANELS)
+    group = next((g for g in _BIN_GROUPS if data.n_samples * g >= BINS * _BIN_SAMPLES), _BIN_GROUPS[-1])
+    densities = [_coarse(s.density()[shown], group) for s in statistics]
+    names, units = ([labels[v] for v in shown] for labels in (data.names, data.units))
+    return plots.plot_pdfs(statistics[0].edges[shown][:, ::group], *densities, names=names, units=units)
 
 
 def _pair_figure(validation: Validation):
@@ -249,11 +266,6 @@ def _with_errors(validation: Validation, of: Callable[[SeriesStatistics], Callab
 def _coarse(density: np.ndarray, group: int) -> np.ndarray:
     """Densities averaged over groups of neighbouring bins."""
     return density.reshape(len(density), -1, group).mean(axis=2)
-
-
-def _named(validation: Validation, shown: list[int]) -> dict[str, list[str]]:
-    data = validation.data
-    return {"names": [data.names[v] for v in shown], "units": [data.units[v] for v in shown]}
 
 
 def _matrices(validation: Validation) -> list[dict[str, Any]]:

@@ -58,7 +58,13 @@ def verdict(validation: "Validation") -> list[str]:
     """The overall verdict with its reason, then one sentence on each aspect of the model."""
     findings = judge(validation)
     done = [regime(validation), unresolved(validation), denoised(validation)]
-    rest = [*done, circulation(validation), data_used(validation), *_hints(validation, findings)]
+    rest = [
+        own_variables(validation),
+        *done,
+        circulation(validation),
+        data_used(validation),
+        *_hints(validation, findings),
+    ]
     return [overall(findings), *(f.sentence for f in findings.values()), *(s for s in rest if s)]
 
 
@@ -104,6 +110,7 @@ def metric_level(name: str, validation: "Validation") -> int:
         "covariance_error": COVARIANCE_LEVELS,
         "stein_error": STEIN_LEVELS,
         "mobility_error": MOBILITY_LEVELS,
+        "pdf_kl_original": KL_LEVELS,
     }[name]
     return _level(validation.metrics[name], _allowed(validation, name), levels)
 
@@ -169,6 +176,29 @@ def _no_circulation(validation: "Validation") -> str:
     return f"No circulation: the reflections in the symmetry make Phi_A zero{size}."
 
 
+def own_variables(validation: "Validation") -> str:
+    """That the comparison is one of transformed variables, and how the densities compare in those of the series."""
+    original, transform = validation.original, validation.model.transform
+    if original is None or transform is None:
+        return ""
+    kinds = ", ".join(step["kind"] for step in validation.model.provenance.get("preprocess", ())) or "a transform"
+    worst = original.data.names[int(np.argmax(original.kl_by_variable()))]
+    metrics = validation.metrics
+    density = plus_minus(metrics["pdf_kl_original"], metrics["pdf_kl_original_se"])
+    return (
+        f"Variables: the model is one of {_some(validation.model.names)}, made of {_some(transform.names)} by {kinds}, "
+        f"and all of this page compares those. With the transforms undone, the density of {worst} is the worst "
+        f"reproduced, by a KL divergence of {density} nats ({short(metrics['pdf_kl_original_floor'])} between two "
+        "halves of the data)."
+    )
+
+
+def _some(names: tuple[str, ...], most: int = 6) -> str:
+    return (
+        ", ".join(names) if len(names) <= most else f"{', '.join(names[: most - 1])} and {len(names) - most + 1} more"
+    )
+
+
 def data_used(validation: "Validation") -> str:
     """How much was compared with how much, and what was left out."""
     data, paths = validation.data, validation.paths
@@ -197,10 +227,11 @@ def _steady_state(validation: "Validation") -> Finding:
     ring = RingComparison.of(validation)
     density = "pdf_kl_mean" if ring else "pdf_kl_max"  # points on a ring are alike: the worst of them is chance
     kl, floor = metrics[density], metrics[f"{density}_floor"]
-    parts = [metric_level(name, validation) for name in (density, "covariance_error")]
+    judged = [density, "covariance_error", *(["pdf_kl_original"] if validation.original else [])]
+    parts = [metric_level(name, validation) for name in judged]
     level = max(*parts, _level(outside, _outside_by_chance(validation), OUTSIDE_LEVELS))
     reason = ("is reproduced", "is close but not right", "is not reproduced")[level]
-    detected = any(_detected(validation, name) for name in (density, "covariance_error"))
+    detected = any(_detected(validation, name) for name in judged)
     worst = validation.data.names[int(np.argmax(kl_by_variable(validation)))]
     which = f"the density of {worst}" + (" is the worst reproduced: it" if validation.model.dimension > 1 else "")
     if ring:
