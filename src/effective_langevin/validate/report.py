@@ -16,13 +16,14 @@ from markupsafe import Markup, escape
 from matplotlib.figure import Figure
 from scipy.ndimage import gaussian_filter
 
+from .._core import files
 from .._core.errors import ArgumentError
 from .._core.resampling import jackknife
 from .._core.types import Matrix
 from ..data import TimeSeries
 from . import plots
 from .comparison import METRICS, Validation
-from .regime import horizon_words, unresolved
+from .regime import forced, horizon_words, unresolved
 from .ring_comparison import RingComparison
 from .ring_report import field_rows, mode_rows, ring_figures
 from .statistics import BINS, GROUPS, SeriesStatistics, pair_histogram
@@ -73,12 +74,8 @@ def write_report(validation: Validation, path: str | os.PathLike, *, drawn: dict
     if not path.parent.is_dir():
         raise ArgumentError(f"Cannot write the report to {path}: the folder {path.parent} does not exist.")
     page = render(validation, figures(validation) if drawn is None else drawn)
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.part")
-    try:
+    with files.replaced(path) as temporary:
         temporary.write_text(page, encoding="utf-8")
-        os.replace(temporary, path)
-    finally:
-        temporary.unlink(missing_ok=True)
 
 
 def render(validation: Validation, drawn: dict[str, Figure]) -> str:
@@ -89,7 +86,7 @@ def render(validation: Validation, drawn: dict[str, Figure]) -> str:
         dimension=model.dimension,
         ring=ring,
         modes=mode_rows(ring) if ring else [],
-        level=("good", "care", "poor")[overall_level(judge(validation))],
+        level="poor" if forced(validation) else ("good", "care", "poor")[overall_level(judge(validation))],
         verdict=[_sentence(text, model.names) for text in verdict(validation)],
         matrices=_matrices(validation) if model.dimension <= MOST_TABLES else [],
         stein=_table(model.score.stein, None, model.names, "{:.3f}".format),

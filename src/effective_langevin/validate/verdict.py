@@ -8,7 +8,7 @@ from scipy.stats import norm
 
 from .._core.types import Matrix
 from . import distances
-from .regime import ballistic, denoised, regime, unresolved
+from .regime import ballistic, denoised, forced, own_variables, regime, unresolved
 from .ring_comparison import RingComparison
 from .statistics import GROUPS, SeriesStatistics
 from .wording import after_number, count, plus_minus, short
@@ -57,15 +57,13 @@ class Finding:
 def verdict(validation: "Validation") -> list[str]:
     """The overall verdict with its reason, then one sentence on each aspect of the model."""
     findings = judge(validation)
-    done = [regime(validation), unresolved(validation), denoised(validation)]
-    rest = [
-        own_variables(validation),
-        *done,
-        circulation(validation),
-        data_used(validation),
-        *_hints(validation, findings),
+    done = [part(validation) for part in (forced, own_variables, regime, unresolved, denoised)]
+    rest = [*done, circulation(validation), data_used(validation), *_hints(validation, findings)]
+    return [
+        overall(findings, bool(forced(validation))),
+        *(f.sentence for f in findings.values()),
+        *(s for s in rest if s),
     ]
-    return [overall(findings), *(f.sentence for f in findings.values()), *(s for s in rest if s)]
 
 
 def judge(validation: "Validation") -> dict[str, Finding]:
@@ -78,8 +76,13 @@ def judge(validation: "Validation") -> dict[str, Finding]:
     }
 
 
-def overall(findings: dict[str, Finding]) -> str:
+def overall(findings: dict[str, Finding], unsteady: bool = False) -> str:
     """One sentence: good, usable with care, or not to be trusted, and why."""
+    if unsteady:
+        return (
+            f"{WORDS[POOR]}: the series is not stationary and the fit was forced; a Langevin equation has one steady "
+            "state, and this series shows none. What follows describes the record, not a process."
+        )
     worst = overall_level(findings)
     if worst == GOOD:
         return f"Good: {findings['steady state'].reason}, and {findings['clock'].reason}."
@@ -174,29 +177,6 @@ def _no_circulation(validation: "Validation") -> str:
     before = model.mobility.diagnostics.get("antisymmetry_before_projection")
     size = "" if before is None else f"; inferred without them, |Phi_A| / |Phi_S| would be {short(before)}"
     return f"No circulation: the reflections in the symmetry make Phi_A zero{size}."
-
-
-def own_variables(validation: "Validation") -> str:
-    """That the comparison is one of transformed variables, and how the densities compare in those of the series."""
-    original, transform = validation.original, validation.model.transform
-    if original is None or transform is None:
-        return ""
-    kinds = ", ".join(step["kind"] for step in validation.model.provenance.get("preprocess", ())) or "a transform"
-    worst = original.data.names[int(np.argmax(original.kl_by_variable()))]
-    metrics = validation.metrics
-    density = plus_minus(metrics["pdf_kl_original"], metrics["pdf_kl_original_se"])
-    return (
-        f"Variables: the model is one of {_some(validation.model.names)}, made of {_some(transform.names)} by {kinds}, "
-        f"and all of this page compares those. With the transforms undone, the density of {worst} is the worst "
-        f"reproduced, by a KL divergence of {density} nats ({short(metrics['pdf_kl_original_floor'])} between two "
-        "halves of the data)."
-    )
-
-
-def _some(names: tuple[str, ...], most: int = 6) -> str:
-    return (
-        ", ".join(names) if len(names) <= most else f"{', '.join(names[: most - 1])} and {len(names) - most + 1} more"
-    )
 
 
 def data_used(validation: "Validation") -> str:
