@@ -160,13 +160,11 @@ def simulate(
     as_json: o.Json = False,
 ) -> None:
     """Simulate a learned model; paths come in the variables and units of the series it was learned from."""
-    from ..data.writers import WRITERS, write
+    from ..data.writers import check_target, write
 
     model, _, folder = _opened(run)
     path = out or folder / "paths.nc"
-    checks.one_of("out", path.suffix.lower(), WRITERS)
-    if path.exists() and not overwrite:
-        raise ArgumentError(f"{path} exists already. Choose another --out, or pass --overwrite.")
+    check_target(path, overwrite)
     with _at_work(as_json):
         paths = model.simulate(duration, members, seed, dt=dt, step=step, start=start)
     write(paths, path, origin=origin)
@@ -187,6 +185,8 @@ def validate(
     as_json: o.Json = False,
 ) -> None:
     """Compare a learned model with the series it was learned from, or with another; the run folder stays as it is."""
+    if report is not None and not report.parent.is_dir():
+        raise ArgumentError(f"Cannot write the report to {report}: the folder {report.parent} does not exist.")
     model, settings, _ = _opened(run)
     asked = {"members": members, "duration": duration, "seed": seed}
     with _at_work(as_json):

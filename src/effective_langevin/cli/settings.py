@@ -50,10 +50,10 @@ def _deseason(text: str) -> Transform:
 
 
 def _pca(text: str) -> Transform:
-    number = _numbers("pca", text, "a number of components, or a share of the variance such as 0.9", float)[0]
-    if "." in text and 0 < number < 1:
-        return pp.PCA(variance=number)
-    return pp.PCA(components=int(number) if number == int(number) else checks.integer_at_least("pca", number, 1))
+    form = "a number of components, or a share of the variance such as 0.9"
+    if "." in text:
+        return pp.PCA(variance=checks.fraction("pca", _numbers("pca", text, form, float)[0]))
+    return pp.PCA(components=_numbers("pca", text, form, int)[0])
 
 
 def _periodic(text: str) -> Transform:

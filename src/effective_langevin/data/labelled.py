@@ -69,6 +69,10 @@ def _time_coordinate(times: np.ndarray, unit: str, origin: str | None) -> tuple[
     if origin is None:
         return times, {**attrs, **_units(unit)}
     name = checks.one_of("time_unit", timeunits.canonical(unit) or unit, timeunits.SECONDS)
+    try:
+        np.datetime64(origin)
+    except ValueError:
+        raise checks.refused("origin", "a date such as 1970-01-01", origin) from None
     attrs["standard_name"] = "time"
     if name in timeunits.CALENDAR:
         months = np.rint(times * (12 if name == "year" else 1)).astype("timedelta64[M]")

@@ -13,18 +13,29 @@ from .labelled import on_one_axis, to_xarray
 from .series import TimeSeries
 
 
+def check_target(path: Path, overwrite: bool = False) -> None:
+    """Refuse a file that could not be written, before there is anything to write."""
+    checks.one_of("out", path.suffix.lower(), WRITERS)
+    if not path.parent.is_dir():
+        raise ArgumentError(f"Cannot write {path}: the folder {path.parent} does not exist.")
+    if path.exists() and not overwrite:
+        raise ArgumentError(f"{path} exists already. Choose another --out, or pass --overwrite.")
+
+
 def write(series: TimeSeries, path: Path, *, origin: str | None = None) -> None:
     """Write a series in the format of the suffix: nc, zarr, h5, npz, csv or parquet; the file appears once complete.
 
     NetCDF and Zarr carry CF attributes and, with an `origin`, dates instead of numbers. Gaps are NaN.
     """
-    writer = WRITERS[checks.one_of("out", path.suffix.lower(), WRITERS)]
-    if not path.parent.is_dir():
-        raise ArgumentError(f"Cannot write {path}: the folder {path.parent} does not exist.")
-    if origin is not None and writer not in (_write_netcdf, _write_zarr):
+    check_target(path, overwrite=True)
+    writer = WRITERS[path.suffix.lower()]
+    if writer not in (_write_netcdf, _write_zarr):
         checks.not_given("origin", origin, f"dates are written to nc and zarr, not to {path.suffix}.")
-    with files.replaced(path) as temporary:
-        writer(series, temporary, origin)
+    try:
+        with files.replaced(path) as temporary:
+            writer(series, temporary, origin)
+    except OSError as error:
+        raise ArgumentError(f"Cannot write {path}: {error.strerror or error}.") from error
 
 
 def _dataset(series: TimeSeries, origin: str | None) -> Any:

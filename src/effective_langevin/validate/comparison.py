@@ -91,7 +91,7 @@ def validate(
     series = model.transformed(series)
     times = integral_times(series.map(model.units.to_standard))
     lags = comparison_lags(times, series)
-    members = members or _MEMBERS
+    members = _MEMBERS if members is None else checks.integer_at_least("members", members, 1)
     frames = max(2 * int(lags[-1]), min(series.n_samples, _MODEL_SAMPLES) // members, 100)
     options = {"dt": series.dt, "transformed": True, **(simulation or {})}
     paths = model.simulate(duration or frames * series.dt, members, seed, **options)
