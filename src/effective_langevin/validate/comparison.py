@@ -16,6 +16,7 @@ from ..model import LangevinModel
 from . import distances
 from .original import OriginalVariables
 from .statistics import GROUPS, SeriesStatistics, comparison_lags, floor, histogram_edges, series_statistics
+from .steps import StepSizes
 
 _MEMBERS = 512
 _MODEL_SAMPLES = 600_000
@@ -42,6 +43,7 @@ class Validation:
     exact_mobility: Matrix | None = None
     diverged: int = 0
     original: OriginalVariables | None = None
+    steps: StepSizes | None = None
 
     def summary(self) -> str:
         """The verdict and the metrics as text."""
@@ -89,7 +91,8 @@ def validate(
     """
     checks.instance_of("series", series, (TimeSeries,))
     series = model.transformed(series)
-    times = integral_times(series.map(model.units.to_standard))
+    standard = model.units.to_standard
+    times = integral_times(series.map(standard))
     lags = comparison_lags(times, series)
     members = _MEMBERS if members is None else checks.integer_at_least("members", members, 1)
     frames = max(2 * int(lags[-1]), min(series.n_samples, _MODEL_SAMPLES) // members, 100)
@@ -112,6 +115,7 @@ def validate(
         exact_mobility,
         diverged=members - len(paths.segments),
         original=original,
+        steps=StepSizes.of(series.map(standard), paths.map(standard), float(times.min())),
     )
 
 

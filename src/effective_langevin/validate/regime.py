@@ -71,6 +71,24 @@ def denoised(validation: "Validation") -> str:
     )
 
 
+def state_dependent(validation: "Validation") -> str:
+    """That the size of steps depends on the state as it cannot in the model; smooth motion and rings are left out."""
+    if validation.steps is None or ballistic(validation.model) or RingComparison.of(validation):
+        return ""
+    return validation.steps.words()
+
+
+def on_circles(validation: "Validation") -> str:
+    """What cos and sin in place of angles mean for a constant mobility; nothing where there are none."""
+    if not any(step["kind"] == "Periodic" for step in validation.model.provenance.get("preprocess", ())):
+        return ""
+    return (
+        "Angles: cos and sin lie on circles, and motion along a circle has noise whose direction turns with the state. "
+        "A constant mobility pushes states off the circles, where the data have none; only their angle, with the "
+        "transforms undone, is to be compared with the data."
+    )
+
+
 def forced(validation: "Validation") -> str:
     """That the fit was forced on a series that is not stationary; else nothing."""
     reason = validation.model.provenance.get("forced", "")

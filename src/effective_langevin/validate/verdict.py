@@ -4,11 +4,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.stats import norm
+from scipy.stats import t as student
 
 from .._core.types import Matrix
+from ..estimate.mobility.base import error_groups
 from . import distances
-from .regime import ballistic, denoised, forced, own_variables, regime, unresolved
+from .regime import ballistic, denoised, forced, on_circles, own_variables, regime, state_dependent, unresolved
 from .ring_comparison import RingComparison
 from .statistics import GROUPS, SeriesStatistics
 from .wording import after_number, count, plus_minus, short
@@ -57,7 +58,8 @@ class Finding:
 def verdict(validation: "Validation") -> list[str]:
     """The overall verdict with its reason, then one sentence on each aspect of the model."""
     findings = judge(validation)
-    done = [part(validation) for part in (forced, own_variables, regime, unresolved, denoised)]
+    parts = (forced, own_variables, on_circles, regime, state_dependent, unresolved, denoised)
+    done = [part(validation) for part in parts]
     rest = [*done, circulation(validation), data_used(validation), *_hints(validation, findings)]
     return [
         overall(findings, bool(forced(validation))),
@@ -156,7 +158,8 @@ def circulation(validation: "Validation") -> str:
         return _no_circulation(validation)
     rows, columns = np.triu_indices(model.dimension, 1)
     size = np.abs(phi[rows, columns]) / np.maximum(error[rows, columns], np.finfo(float).tiny)
-    top, limit = int(np.argmax(size)), norm.isf(FALSE_ALARM / 2 / len(rows))
+    groups = error_groups(validation.data, validation.integral_times)
+    top, limit = int(np.argmax(size)), student.isf(FALSE_ALARM / 2 / len(rows), groups - 1)
     i, j = rows[top], columns[top]
     standard = model.units.mobility_to_standard(model.mobility.matrix)
     ratio = np.linalg.norm(standard - standard.T) / np.linalg.norm(standard + standard.T)
@@ -164,6 +167,11 @@ def circulation(validation: "Validation") -> str:
         f"{'the clearest entry, ' if len(rows) > 1 else ''}Phi_A({model.names[i]}, {model.names[j]}) = "
         f"{plus_minus(float(phi[i, j]), float(error[i, j]))}, {short(size[top])} standard errors from zero"
     )
+    if size[top] > limit and metric_level("stein_error", validation) > GOOD:
+        return (
+            f"Circulation is not established: {largest}, but that error takes the score as given, and the score is off "
+            "or cannot be judged."
+        )
     if size[top] > limit:
         return f"Circulation is significant: {largest}; |Phi_A| / |Phi_S| is {ratio:.2f} in standardised units."
     return f"No significant circulation: {largest}, where {limit:.1f} would be needed."
@@ -241,6 +249,8 @@ def _clock(validation: "Validation") -> Finding:
         f"{'more than sampling errors explain' if detected else 'within sampling errors'}. {times}"
     )
     reason = f"the clock {reason} (autocorrelations differ by {short(value)} rms)"
+    if level > GOOD and state_dependent(validation):
+        reason += ", and the size of the steps depends on the state, which a constant mobility cannot hold"
     return Finding(level, reason, sentence, level == CARE and not detected)
 
 
