@@ -41,7 +41,7 @@ class Demo:
 
 _TIMED = 1024
 _STEPS_PER_TIME = 200
-_FLOW = TranslationsAndReflections(parity=-1)
+_FLOW = TranslationsAndReflections(parity=-1, continuous=True)
 
 DEMOS = {
     "wells": Demo(AsymmetricWells(), dt=0.05),
@@ -83,10 +83,10 @@ PAPER_SCALE = {
         members=1000,
         spin_up={"step": 0.2, "burn_in": 2000.0},
         score=DenoisingScore(
-            UNet1D(normalization="batch"),
-            noise_level=0.2,
+            UNet1D(base=48, normalization="batch"),
+            noise_level=0.25,
             batch=2112,
-            epochs=100,
+            epochs=75,
             epoch_samples=400_000,
             learning_rate=3e-3,
             average=0.999,

@@ -140,3 +140,15 @@ def test_integral_time_of_an_exponential_is_its_decay_time():
 
 def test_integral_time_stops_at_the_first_zero():
     assert integral_time(np.array([1.0, 0.5, -0.1, 0.9, 0.9]), 1.0) == 1.0
+
+
+@pytest.mark.parametrize("groups", [1, 3])
+def test_an_accelerator_sums_the_same_products(groups):
+    segments = integer_segments([7, 1, 12, 30], 3, 0)
+    expected = lagged_moments(segments, segments, [0, 2, 9], groups)
+    a, lags = lags_module._laid_out(segments, 9), np.array([0, 2, 9])
+    edges = lags_module._group_edges([len(s) for s in segments], 9, groups)
+    sums = lags_module._sums_on_device(a, a, lags, edges)
+    assert sums.dtype == np.float64
+    np.testing.assert_array_equal(sums[:, :, :-1, :-1], expected.sums)
+    np.testing.assert_array_equal(sums[:, :, -1, -1], expected.pairs)

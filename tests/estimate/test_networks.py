@@ -9,8 +9,9 @@ import pytest
 
 import effective_langevin as el
 from effective_langevin.estimate.score import Score
-from effective_langevin.estimate.score.networks import Residual, rebuilt
-from effective_langevin.estimate.score.networks.unet import BatchNorm, Convolution
+from effective_langevin.estimate.score.networks import Residual, convolution, rebuilt
+from effective_langevin.estimate.score.networks.convolution import Convolution
+from effective_langevin.estimate.score.networks.unet import BatchNorm, FlatUNet, UNet
 
 pytestmark = pytest.mark.usefixtures("compiled_quickly")
 KEY = jax.random.key(0)
@@ -53,16 +54,45 @@ def apart(one, other):
 # The convolution, against a plain loop.
 
 
-@pytest.mark.parametrize(("kernel", "points"), [(5, 9), (5, 8), (2, 7), (4, 6), (1, 5), (3, 3), (5, 3), (8, 3)])
+RINGS = [(5, 9), (5, 8), (2, 7), (4, 6), (1, 5), (3, 3), (5, 3), (8, 3), (5, 2), (3, 1), (5, 33)]
+each_ring = pytest.mark.parametrize(("kernel", "points"), RINGS)
+FORMS = (convolution.by_mode, convolution.by_library, convolution.by_window)
+each_form = pytest.mark.parametrize("form", FORMS, ids=lambda form: form.__name__)
+
+
+def plainly_convolved(h, weight):
+    """Point by point and tap by tap."""
+    (taps, _, outputs), points = weight.shape, h.shape[1]
+    out = np.zeros((len(h), points, outputs))
+    for p in range(points):
+        for i in range(taps):
+            out[:, p] += h[:, (p + i - (taps - 1) // 2) % points] @ weight[i]
+    return out
+
+
+@each_ring
 def test_a_convolution_is_circular_and_centred(kernel, points):
     """An even kernel reaches one point further ahead than back; a long one goes round the ring more than once."""
-    h, weight = RNG.normal(size=(2, points, 3)), RNG.normal(size=(kernel, 3, 4))
-    bias, expected = RNG.normal(size=4), np.zeros((2, points, 4))
-    for p in range(points):
-        for i in range(kernel):
-            expected[:, p] += h[:, (p + i - (kernel - 1) // 2) % points] @ weight[i]
-    convolution = Convolution(jnp.asarray(weight.reshape(-1, 4), jnp.float32), jnp.asarray(bias, jnp.float32))
-    np.testing.assert_allclose(convolution(jnp.asarray(h, jnp.float32)), expected + bias, atol=1e-5)
+    h, weight, bias = RNG.normal(size=(2, points, 3)), RNG.normal(size=(kernel, 3, 4)), RNG.normal(size=4)
+    layer = Convolution(jnp.asarray(weight.reshape(-1, 4), jnp.float32), jnp.asarray(bias, jnp.float32))
+    np.testing.assert_allclose(layer(jnp.asarray(h, jnp.float32)), plainly_convolved(h, weight) + bias, atol=1e-5)
+
+
+@each_form
+@each_ring
+def test_every_form_of_the_convolution_has_the_value_and_the_gradients_of_the_plain_one(form, kernel, points):
+    """For y = w * h and weights g, d<g, y>/dh is g * (w reversed), and d<g, y>/dw_i the product of g with shifted h."""
+    with jax.enable_x64(True):
+        h, weight = RNG.normal(size=(2, points, 3)), RNG.normal(size=(kernel, 3, 4))
+        g = RNG.normal(size=(2, points, 4))
+        y, pull = jax.vjp(form, jnp.asarray(h), jnp.asarray(weight))
+        by_input, by_weight = pull(jnp.asarray(g))
+    offsets = np.arange(kernel) - (kernel - 1) // 2
+    expected = sum(np.roll(g @ w.T, o, axis=1) for o, w in zip(offsets, weight))
+    np.testing.assert_allclose(y, plainly_convolved(h, weight), atol=1e-12)
+    np.testing.assert_allclose(by_input, expected, atol=1e-12)
+    shifted_products = [np.einsum("bpi,bpo->io", np.roll(h, -o, axis=1), g) for o in offsets]
+    np.testing.assert_allclose(by_weight, shifted_products, atol=1e-12)
 
 
 @pytest.mark.parametrize("points", [6, 7, 2, 3])
@@ -70,8 +100,8 @@ def test_a_strided_convolution_takes_pairs_and_closes_the_ring_where_one_is_left
     h, weight = RNG.normal(size=(2, points, 3)), RNG.normal(size=(2, 3, 4))
     here = np.arange(0, points, 2)
     expected = h[:, here] @ weight[0] + h[:, (here + 1) % points] @ weight[1]
-    convolution = Convolution(jnp.asarray(weight.reshape(-1, 4), jnp.float32), jnp.zeros(4), stride=2)
-    np.testing.assert_allclose(convolution(jnp.asarray(h, jnp.float32)), expected, atol=1e-5)
+    layer = Convolution(jnp.asarray(weight.reshape(-1, 4), jnp.float32), jnp.zeros(4), stride=2)
+    np.testing.assert_allclose(layer(jnp.asarray(h, jnp.float32)), expected, atol=1e-5)
 
 
 # The U-Net.
@@ -84,8 +114,11 @@ def in_batch(network, x):
 
 @eqx.filter_jit
 def every_form(network, x):
-    """A batch at once, its states one by one, and in the flat form."""
-    return network.in_batch(x), jax.vmap(network)(x), jax.vmap(network.flat(x.shape[1]))(x)
+    """A batch at once, its states one by one, and in the forms for many steps on a CPU and on a GPU."""
+    forms = [network.flat(x.shape[1])]
+    if isinstance(network, UNet):
+        forms = [FlatUNet.of(network, x.shape[1]), network.in_modes(x.shape[1])]
+    return network.in_batch(x), jax.vmap(network)(x), *(jax.vmap(form)(x) for form in forms)
 
 
 @eqx.filter_jit
@@ -96,10 +129,11 @@ def before_and_after_freezing(network, x):
 @each_shape
 def test_the_u_net_maps_states_to_vectors_of_the_same_length_in_every_form_alike(description, dimension):
     x = states(dimension)
-    batch, single, flat = every_form(built(description, dimension), x)
+    batch, *others = every_form(built(description, dimension), x)
     assert batch.shape == x.shape
     assert np.std(batch) > 0.01
-    for other in (single, flat):
+    assert len(others) == 3
+    for other in others:
         assert apart(other, batch) < 1e-5
 
 
@@ -166,9 +200,9 @@ each_network = pytest.mark.parametrize("make", NETWORKS.values(), ids=NETWORKS.k
 @each_network
 def test_every_network_has_the_same_values_in_every_form_and_can_be_multiplied(make):
     network, x = make(), states(8)
-    batch, single, flat = every_form(network, x)
+    batch, *others = every_form(network, x)
     frozen, scaled = in_batch(network.frozen(x), x), in_batch(network.scaled_by(-2.5), x)
-    for other in (single, flat, frozen, scaled / -2.5):
+    for other in (*others, frozen, scaled / -2.5):
         assert apart(other, batch) < 1e-5
 
 

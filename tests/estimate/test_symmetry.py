@@ -225,7 +225,7 @@ def test_fit_imposes_the_symmetry_on_units_score_and_mobility_and_records_it():
     assert np.ptp(model.units.std) < 1e-12
     for matrix in (model.mobility.matrix, model.score.covariance, model.score.stein, model.score.function.precision):
         np.testing.assert_allclose(matrix, symmetry.project(np.asarray(matrix, float)), atol=1e-6)
-    assert model.provenance["symmetry"] == {"kind": "Translations", "channels": 1}
+    assert model.provenance["symmetry"] == {"kind": "Translations", "channels": 1, "continuous": False}
     evidence = model.diagnostics["mobility"]
     assert 0 < evidence["symmetry_distance"] < 0.1
     assert evidence["symmetry_chance"] > 1e-3
@@ -287,3 +287,21 @@ def test_kgmm_learns_from_samples_moved_by_the_symmetry():
     score, _, _ = strategy.learn(samples, samples, symmetry=Mirror(), key=KEY)
     # The box that it was trained in holds the mirrored samples.
     assert score.high[0] == pytest.approx(-np.quantile(samples, 0.0005), rel=0.01)
+
+
+@pytest.mark.parametrize("points", [7, 8])
+def test_a_continuous_shift_moves_a_resolved_field_by_any_distance(points):
+    """Two fields of low Fourier modes, shifted by a fraction of a point, are the same waves elsewhere."""
+    symmetry, here = el.Translations(channels=2, continuous=True), 2 * np.pi * np.arange(points) / points
+
+    def fields(by):
+        angle = here - 2 * np.pi * by / points
+        return np.concatenate([1 + np.cos(angle) + np.sin(2 * angle), np.cos(2 * angle)])
+
+    for by in (0.0, 0.3, 2.0, 6.5):
+        shifted = symmetry._glided(jnp.asarray(fields(0.0))[None], jnp.full((1, 1, 1), by))[0]
+        np.testing.assert_allclose(shifted, fields(by), atol=1e-5)
+    moved = np.asarray(symmetry.moved(jnp.tile(fields(0.0), (500, 1)), key=jax.random.key(0)))
+    crest = np.angle(np.fft.rfft(moved[:, :points])[:, 1]) / (2 * np.pi) % 1
+    assert abs(np.mean(crest) - 0.5) < 0.05
+    assert np.ptp(crest * points % 1) > 0.9

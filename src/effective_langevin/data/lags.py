@@ -9,7 +9,11 @@ Groups give error bars: leave one out, or draw them with replacement.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
+from itertools import pairwise
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 from scipy.fft import next_fast_len
@@ -44,6 +48,13 @@ def lagged_moments(
     gap = int(lags.max())
     a, b = _laid_out(future, gap), _laid_out(past, gap)
     edges = _group_edges([len(s) for s in past], gap, groups)
+    sums = (_sums_here if jax.default_backend() == "cpu" else _sums_on_device)(a, b, lags, edges)
+    return LaggedMoments(lags, sums[:, :, :-1, :-1], sums[:, :, -1, -1])
+
+
+def _sums_here(a: np.ndarray, b: np.ndarray, lags: np.ndarray, edges: np.ndarray) -> np.ndarray:
+    """Sums of products for every group and lag, in small blocks that stay in the cache."""
+    groups, gap = len(edges) - 1, int(lags.max())
     sums = np.zeros((groups, len(lags), a.shape[1], b.shape[1]))
     block = min(_BLOCK, max(_ONE_THREAD // (a.shape[1] * b.shape[1]), 64))
     for group in range(groups):
@@ -53,7 +64,27 @@ def lagged_moments(
             window = a[start : stop + gap].astype(np.float64, copy=False)
             for k, lag in enumerate(lags):
                 sums[group, k] += (origin @ window[lag : lag + stop - start]).T
-    return LaggedMoments(lags, sums[:, :, :-1, :-1], sums[:, :, -1, -1])
+    return sums
+
+
+def _sums_on_device(a: np.ndarray, b: np.ndarray, lags: np.ndarray, edges: np.ndarray) -> np.ndarray:
+    """The same on an accelerator, where one product per group and lag is fast, also in float64."""
+    longest = int(np.diff(edges).max())
+    with jax.enable_x64(True):
+        padded = [jnp.pad(jnp.asarray(x), ((0, longest + int(lags.max())), (0, 0))) for x in (a, b)]
+        parts = [_group_sums(*padded, start, stop, jnp.asarray(lags), longest) for start, stop in pairwise(edges)]
+        return np.array(parts)
+
+
+@partial(jax.jit, static_argnames="longest")
+def _group_sums(a, b, start, stop, lags, longest: int):
+    """Sums over the origins `start` ... `stop`, of which there are `longest` at most."""
+
+    def rows(x, first):
+        return jax.lax.dynamic_slice(x, (first, 0), (longest, x.shape[1])).astype(jnp.float64)
+
+    origin = jnp.where(jnp.arange(longest)[:, None] < stop - start, rows(b, start), 0)
+    return jax.lax.map(lambda lag: rows(a, start + lag).T @ origin, lags)
 
 
 def autocovariances(segments: Sequence[Samples], reach: int) -> Float[np.ndarray, "lag var"]:

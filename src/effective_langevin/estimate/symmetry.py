@@ -82,10 +82,13 @@ class NoSymmetry:
 class Translations:
     """The variables are points on a ring, and no point is special: SO(2).
 
-    With several `channels` the state is field after field, each on the same points.
+    With several `channels` the state is field after field, each on the same points. `continuous` says that the points
+    resolve the fields, so that a shift by any distance is a symmetry, too: a score is then trained on samples shifted
+    by fractions of a point, along their Fourier interpolant. It makes more of the same data.
     """
 
     channels: int = 1
+    continuous: bool = False
 
     def __post_init__(self):
         checks.integer_at_least("channels", self.channels, 1)
@@ -99,9 +102,11 @@ class Translations:
             )
 
     def moved(self, x, *, key: jax.Array):
-        """Every sample shifted around the ring by a random number of points."""
-        shift = jax.random.randint(key, (len(x), 1), 0, x.shape[1] // self.channels)
-        return self._shifted(x, shift)
+        """Every sample shifted around the ring by a random number of points, whole or any."""
+        points = x.shape[1] // self.channels
+        if self.continuous:
+            return self._glided(x, jax.random.uniform(key, (len(x), 1, 1), x.dtype, 0, points))
+        return self._shifted(x, jax.random.randint(key, (len(x), 1), 0, points))
 
     def project(self, matrix: Matrix) -> Matrix:
         """Every block circulant."""
@@ -133,6 +138,13 @@ class Translations:
         within = (jnp.arange(points) - shift) % points
         place = jnp.concatenate([points * c + within for c in range(self.channels)], axis=1)
         return jnp.take_along_axis(x, place, axis=1)
+
+    def _glided(self, x, shift):
+        """Shifted by any number of points: each Fourier mode turns by its own angle."""
+        fields = x.reshape(len(x), self.channels, -1)
+        points = fields.shape[-1]
+        turn = jnp.exp(-2j * jnp.pi / points * shift * jnp.arange(points // 2 + 1))
+        return jnp.fft.irfft(turn * jnp.fft.rfft(fields), points).reshape(x.shape)
 
 
 @dataclass(frozen=True)

@@ -190,7 +190,7 @@ class LangevinModel:
 
     def stiffness(self) -> float:
         """99 % quantile over states of the spectral radius of the drift's Jacobian (one over time)."""
-        drift = self._equation().drift
+        drift = self._equation(_MANY).drift
         states = jnp.asarray(self.units.to_standard(self.states[:512]), jnp.float32)
         jacobians = np.asarray(_jacobians(drift, states), float)
         return float(np.quantile(np.abs(np.linalg.eigvals(jacobians)).max(axis=1), 0.99))

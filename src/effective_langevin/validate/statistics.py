@@ -70,7 +70,8 @@ def series_statistics(series: TimeSeries, edges: np.ndarray, lags: np.ndarray) -
     samples = series.stacked()
     parts = np.array_split(samples, GROUPS)
     histograms = [[np.histogram(part[:, i], edges[i])[0] for i in range(samples.shape[1])] for part in parts]
-    centred = [s - samples.mean(axis=0) for s in series.segments]
+    mean = samples.mean(axis=0)
+    centred = [s - mean for s in series.segments]
     return SeriesStatistics(
         edges, np.array(histograms, float), lagged_moments(centred, centred, lags, GROUPS), series.dt
     )

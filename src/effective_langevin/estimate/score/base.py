@@ -78,8 +78,8 @@ class Score(eqx.Module):
         """grad ln p at many states, in blocks of bounded memory (on a CPU, such that a block stays in its cache)."""
         block = _CACHED_BLOCK if jax.default_backend() == "cpu" else _BLOCK
         score = self.flat()
-        blocks = [_evaluate(score, samples[i : i + block]) for i in range(0, max(len(samples), 1), block)]
-        return np.concatenate([np.asarray(b) for b in blocks])
+        blocks = [samples[i : i + block] for i in range(0, max(len(samples), 1), block)]
+        return np.concatenate([np.asarray(_evaluate(score, _filled(b)))[: len(b)] for b in blocks])
 
 
 def covariance_matrix(samples: Samples, noise_level: float = 0.0) -> Matrix:
@@ -91,6 +91,12 @@ def covariance_matrix(samples: Samples, noise_level: float = 0.0) -> Matrix:
 def _exactly(matrix: Array, vector: Array) -> Array:
     """Matrix times vector without the shortened numbers that a GPU uses for products by default."""
     return jnp.matmul(matrix, vector, precision=jax.lax.Precision.HIGHEST)
+
+
+def _filled(samples: Samples) -> Samples:
+    """Rows of zeros added up to a power of two, so that few programs serve samples of every number."""
+    rows = 1 << max(len(samples) - 1, 0).bit_length()
+    return np.pad(samples, ((0, rows - len(samples)), (0, 0)))
 
 
 @eqx.filter_jit

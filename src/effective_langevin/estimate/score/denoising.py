@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 from typing import Any
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -143,4 +144,9 @@ def frozen(trained: Trained, data, *, key: jax.Array):
     samples, sigma = data
     rows = jax.random.randint(key, (min(len(samples), _HELD_OUT),), 0, len(samples))
     x = samples[rows]
-    return trained.network.frozen(x + sigma * jax.random.normal(key, x.shape))
+    return _frozen(trained.network, x + sigma * jax.random.normal(key, x.shape))
+
+
+@eqx.filter_jit
+def _frozen(network, states):
+    return network.frozen(states)

@@ -1,8 +1,6 @@
 """The one-dimensional U-Net of the paper's Kuramoto-Sivashinsky score (Supplement, "1D score U-Net architecture").
 
-States are `channels` fields on a ring of points, field after field. Arrays are (batch, point, channel); a convolution
-is a product of the shifted copies of its input with one matrix, which is fast on every device and, unlike the library
-convolutions of a GPU, gives the same bits every time.
+States are `channels` fields on a ring of points, field after field. Arrays are (batch, point, channel).
 """
 
 from collections.abc import Callable
@@ -17,41 +15,9 @@ from jaxtyping import Array, Float
 
 from ...._core import checks
 from ...._core.errors import ArgumentError
+from .convolution import SHORT_RING, Convolution, Fields, ModalConvolution, on_cpu
 
-Fields = Float[Array, "batch point channel"]
 _VARIANCE_FLOOR = 1e-5
-
-
-class Convolution(eqx.Module):
-    """Circular convolution; with `stride` equal to the kernel the windows do not overlap."""
-
-    weight: Float[Array, "window out"]
-    bias: Float[Array, " out"]
-    stride: int = eqx.field(static=True, default=1)
-
-    @classmethod
-    def fresh(cls, inputs: int, outputs: int, kernel: int, stride: int = 1, *, key: jax.Array) -> "Convolution":
-        """Weights of variance 2 / (number of inputs), which keeps the size of the signal through swish layers."""
-        scale = np.sqrt(2.0 / (kernel * inputs))
-        return cls(scale * jax.random.normal(key, (kernel * inputs, outputs)), jnp.zeros(outputs), stride)
-
-    def __call__(self, h: Fields) -> Fields:
-        points, kernel = h.shape[1], self.weight.shape[0] // h.shape[2]
-        if self.stride > 1:
-            h = jnp.concatenate([h, h[:, : -points % kernel]], axis=1)
-            return h.reshape(len(h), -1, kernel * h.shape[2]) @ self.weight + self.bias
-        before = (kernel - 1) // 2
-        around = np.arange(-before, points + kernel - 1 - before) % points
-        wrapped = h if kernel == 1 else jnp.concatenate([h[:, a : b + 1] for a, b in _runs(around)], axis=1)
-        windows = jnp.concatenate([wrapped[:, i : i + points] for i in range(kernel)], axis=-1)
-        return windows @ self.weight + self.bias
-
-
-def _runs(indices: np.ndarray) -> list[tuple[int, int]]:
-    """First and last index of each run of consecutive integers."""
-    starts = np.flatnonzero(np.diff(indices, prepend=indices[0] - 2) != 1)
-    ends = np.append(starts[1:], len(indices)) - 1
-    return [(int(indices[a]), int(indices[b])) for a, b in zip(starts, ends)]
 
 
 class BatchNorm(eqx.Module):
@@ -79,7 +45,7 @@ def moments(h: Fields) -> tuple[Array, Array]:
 class Block(eqx.Module):
     """Convolution, normalisation, swish; twice."""
 
-    convolutions: tuple[Convolution, Convolution]
+    convolutions: tuple[Any, Any]
     norms: tuple[BatchNorm, BatchNorm] | None
 
     def __call__(self, h: Fields) -> Fields:
@@ -96,6 +62,17 @@ class Block(eqx.Module):
         middle = jax.nn.swish(self.norms[0](inner))
         folded = self.norms[0].folded_into(first, inner), self.norms[1].folded_into(second, second(middle))
         return Block(folded, None)
+
+    def in_modes(self, h: Fields) -> "Block":
+        """The block with the Fourier modes of its kernels worked out for fields of this shape."""
+        (first, second), points = self.convolutions, h.shape[1]
+        return Block(
+            (
+                ModalConvolution.of(first, points, h.shape[2]),
+                ModalConvolution.of(second, points, len(first.bias)),
+            ),
+            self.norms,
+        )
 
 
 class UNet(eqx.Module):
@@ -119,21 +96,17 @@ class UNet(eqx.Module):
 
     def frozen(self, x: Float[Array, "batch var"]) -> "UNet":
         """The network with its normalisations frozen at their statistics over `x` and folded away."""
-        blocks = []
+        return self._with_blocks(x, Block.frozen)
 
-        def freeze(block: Block, h: Fields) -> Fields:
-            blocks.append(block.frozen(h))
-            return block(h)
-
-        self._through(x, freeze)
-        levels = len(self.encoder)
-        return UNet(
-            blocks[:levels], self.down, blocks[levels], blocks[levels + 1 :], self.out, self.description.without_norm
-        )
-
-    def flat(self, dimension: int) -> "FlatUNet":
+    def flat(self, dimension: int) -> "UNet | FlatUNet":
         """The form in which it is stepped fastest."""
-        return FlatUNet.of(self, dimension)
+        if not on_cpu():
+            return _flattened(self, dimension)
+        return self.in_modes(dimension) if dimension // self.description.channels <= SHORT_RING else self
+
+    def in_modes(self, dimension: int) -> "UNet":
+        """The network with the Fourier modes of its kernels worked out, for states of that dimension."""
+        return self._with_blocks(jnp.zeros((1, dimension)), Block.in_modes)
 
     def scaled_by(self, factor: float) -> "UNet":
         """The network times a number, absorbed in its last layer."""
@@ -147,6 +120,20 @@ class UNet(eqx.Module):
     def architecture(self) -> dict[str, Any]:
         """What `rebuilt` needs to make a network of the same shape."""
         return self.description.settings
+
+    def _with_blocks(self, x: Float[Array, "batch var"], changed: Callable[[Block, Fields], Block]) -> "UNet":
+        """The network with every block replaced, given what reaches it of the states `x`."""
+        blocks = []
+
+        def change(block: Block, h: Fields) -> Fields:
+            blocks.append(changed(block, h))
+            return block(h)
+
+        self._through(x, change)
+        levels = len(self.encoder)
+        return UNet(
+            blocks[:levels], self.down, blocks[levels], blocks[levels + 1 :], self.out, self.description.without_norm
+        )
 
     def _through(self, x: Float[Array, "batch var"], run: Callable[[Block, Fields], Fields]) -> Array:
         """The wiring, once; `run` says what is done at each block."""
@@ -278,23 +265,37 @@ class FlatUNet(eqx.Module):
         return _affine(next(layers), h).reshape(-1, self.channels).T.reshape(-1)
 
 
+@eqx.filter_jit
+def _flattened(network: UNet, dimension: int) -> FlatUNet:
+    """One program: its many small steps would each be compiled on their own."""
+    return FlatUNet.of(network, dimension)
+
+
 def _affine(layer: tuple[Array, Array], h: Array) -> Array:
     return h @ layer[0] + layer[1]
 
 
 def _written_out(convolution: Convolution, points: int, channels: int) -> tuple[Array, Array]:
     """Matrix and bias of a convolution over all points at once."""
-    units = jnp.eye(points * channels).reshape(-1, points, channels)
-    answers = convolution(units) - convolution.bias
-    return answers.reshape(len(units), -1), jnp.tile(convolution.bias, answers.shape[1])
+    matrix = _as_matrix(convolution, points, channels)
+    return matrix.reshape(points * channels, -1), jnp.tile(convolution.bias, matrix.shape[2])
 
 
 def _merging(convolution: Convolution, inner: tuple[int, int], outer: tuple[int, int]) -> tuple[Array, Array, Array]:
     """Matrices of a decoder's first convolution for what comes from below, repeated, and for what skips beside it."""
     (few, deep), (points, wide) = inner, outer
-    units = jnp.eye(few * deep).reshape(-1, few, deep)
-    below = jnp.concatenate([jnp.repeat(units, 2, axis=1)[:, :points], jnp.zeros((len(units), points, wide))], axis=-1)
-    beside = jnp.eye(points * wide).reshape(-1, points, wide)
-    beside = jnp.concatenate([jnp.zeros((len(beside), points, deep)), beside], axis=-1)
-    matrices = [(convolution(u) - convolution.bias).reshape(len(u), -1) for u in (below, beside)]
-    return matrices[0], matrices[1], jnp.tile(convolution.bias, points)
+    matrix = _as_matrix(convolution, points, deep + wide)
+    below = jnp.zeros((few, deep, *matrix.shape[2:])).at[np.arange(points) // 2].add(matrix[:, :deep])
+    beside = matrix[:, deep:].reshape(points * wide, -1)
+    return below.reshape(few * deep, -1), beside, jnp.tile(convolution.bias, points)
+
+
+def _as_matrix(convolution: Convolution, points: int, channels: int) -> Float[Array, "point channel pointout out"]:
+    """What every input contributes to every output."""
+    kernel = convolution.weight.reshape(-1, channels, len(convolution.bias))
+    out = np.arange(-(-points // convolution.stride))
+    first = 0 if convolution.stride > 1 else (len(kernel) - 1) // 2
+    matrix = jnp.zeros((points, channels, len(out), kernel.shape[2]))
+    for tap in range(len(kernel)):
+        matrix = matrix.at[(convolution.stride * out + tap - first) % points, :, out].add(kernel[tap])
+    return matrix

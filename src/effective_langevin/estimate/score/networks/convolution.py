@@ -1,0 +1,135 @@
+"""Circular convolution of fields on a ring, in the form that is fastest where it runs.
+
+Three forms of one function. On a CPU and a short ring, one product per Fourier mode: a circular convolution does not
+mix modes, which leaves 2.5 times fewer multiplications than a kernel of five points and nothing to copy. On a CPU and a
+long ring, the library's convolution. On a GPU, the product of shifted copies of the input with one matrix, which unlike
+the library convolutions there gives the same bits every time.
+"""
+
+from functools import cache
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+Fields = Float[Array, "batch point channel"]
+Kernel = Float[Array, "tap input output"]
+SHORT_RING = 32
+
+
+def on_cpu() -> bool:
+    """Whether arrays live on a CPU by default."""
+    return jax.default_backend() == "cpu"
+
+
+class Convolution(eqx.Module):
+    """Circular convolution; with `stride` equal to the kernel the windows do not overlap."""
+
+    weight: Float[Array, "window out"]
+    bias: Float[Array, " out"]
+    stride: int = eqx.field(static=True, default=1)
+
+    @classmethod
+    def fresh(cls, inputs: int, outputs: int, kernel: int, stride: int = 1, *, key: jax.Array) -> "Convolution":
+        """Weights of variance 2 / (number of inputs), which keeps the size of the signal through swish layers."""
+        scale = np.sqrt(2.0 / (kernel * inputs))
+        return cls(scale * jax.random.normal(key, (kernel * inputs, outputs)), jnp.zeros(outputs), stride)
+
+    def __call__(self, h: Fields) -> Fields:
+        points, taps = h.shape[1], self.weight.shape[0] // h.shape[2]
+        if self.stride > 1:
+            h = jnp.concatenate([h, h[:, : -points % taps]], axis=1)
+            return h.reshape(len(h), -1, taps * h.shape[2]) @ self.weight + self.bias
+        if taps == 1:
+            return h @ self.weight + self.bias
+        form = by_window if not on_cpu() else by_mode if points <= SHORT_RING else by_library
+        return form(h, self.weight.reshape(taps, h.shape[2], -1)) + self.bias
+
+
+def by_window(h: Fields, kernel: Kernel) -> Fields:
+    """All shifted copies of the input side by side, times one matrix."""
+    points, (taps, inputs, outputs) = h.shape[1], kernel.shape
+    wrapped = _wrapped(h, taps)
+    windows = jnp.concatenate([wrapped[:, i : i + points] for i in range(taps)], axis=-1)
+    return windows @ kernel.reshape(taps * inputs, outputs)
+
+
+def by_library(h: Fields, kernel: Kernel) -> Fields:
+    """The convolution of the array library."""
+    return jax.lax.conv_general_dilated(
+        _wrapped(h, len(kernel)), kernel, (1,), "VALID", dimension_numbers=("NHC", "HIO", "NHC")
+    )
+
+
+def by_mode(h: Fields, kernel: Kernel) -> Fields:
+    """One product per Fourier mode."""
+    return _through_modes(h, *_kernel_modes(kernel, h.shape[1]))
+
+
+class ModalConvolution(eqx.Module):
+    """A convolution for a ring of known length with the modes of its kernel at hand: to be applied many times."""
+
+    paired: Float[Array, "wave input output"]
+    lone: Float[Array, "mode input output"]
+    bias: Float[Array, " out"]
+
+    @classmethod
+    def of(cls, convolution: Convolution, points: int, inputs: int) -> "ModalConvolution":
+        """The same function as the convolution of fields of that shape, with stride 1."""
+        return cls(
+            *_kernel_modes(convolution.weight.reshape(-1, inputs, len(convolution.bias)), points), convolution.bias
+        )
+
+    def __call__(self, h: Fields) -> Fields:
+        return _through_modes(h, self.paired, self.lone) + self.bias
+
+
+def _kernel_modes(kernel: Kernel, points: int) -> tuple[Array, Array]:
+    """sum_i w_i exp(2 pi i k offset_i / points): real matrices for (cosine, sine) of each wave, and for the lone modes.
+
+    The mean and, on a ring of even length, the shortest wave are alone and real.
+    """
+    waves, phases = _transforms(points, len(kernel))[2:]
+    real, imaginary = (jnp.tensordot(jnp.asarray(phase, kernel.dtype), kernel, 1) for phase in phases)
+    rows = jnp.concatenate([real, imaginary], axis=2), jnp.concatenate([-imaginary, real], axis=2)
+    return jnp.concatenate([row[:waves] for row in rows], axis=1), real[waves:]
+
+
+def _through_modes(h: Fields, paired: Array, lone: Array) -> Fields:
+    """To the modes, a product in each, and back."""
+    to_modes, to_points, waves, _ = _transforms(h.shape[1], 1)
+    modes = jnp.tensordot(jnp.asarray(to_modes, h.dtype), h, [[1], [1]])
+    pairs = jnp.matmul(jnp.concatenate([modes[:waves], modes[waves : 2 * waves]], axis=2), paired)
+    answers = jnp.concatenate([*jnp.split(pairs, 2, axis=2), jnp.matmul(modes[2 * waves :], lone)])
+    return jnp.tensordot(jnp.asarray(to_points, h.dtype), answers, 1).transpose(1, 0, 2)
+
+
+@cache
+def _transforms(points: int, taps: int) -> tuple[np.ndarray, np.ndarray, int, tuple[np.ndarray, np.ndarray]]:
+    """Real Fourier transform and its inverse as matrices, number of complex modes, phases of the kernel's taps.
+
+    Order of modes: cosines, then sines, of the complex ones; then the mean and, if there is one, the shortest wave.
+    """
+    waves = (points - 1) // 2
+    order = np.array([*range(1, waves + 1), 0, *([points // 2] if points % 2 == 0 else [])])
+    angle = 2 * np.pi / points * np.outer(order, np.arange(points))
+    to_modes = np.concatenate([np.cos(angle[:waves]), -np.sin(angle[:waves]), np.cos(angle[waves:])])
+    counted = np.repeat([2.0, 1.0], [2 * waves, len(order) - waves])
+    shift = 2 * np.pi / points * np.outer(order, np.arange(taps) - (taps - 1) // 2)
+    return to_modes, to_modes.T * counted / points, waves, (np.cos(shift), np.sin(shift))
+
+
+def _wrapped(h: Fields, taps: int) -> Fields:
+    """The fields continued around the ring, by as many points on either side as a kernel of `taps` points reaches."""
+    before, points = (taps - 1) // 2, h.shape[1]
+    around = np.arange(-before, points + taps - 1 - before) % points
+    return jnp.concatenate([h[:, a : b + 1] for a, b in _runs(around)], axis=1)
+
+
+def _runs(indices: np.ndarray) -> list[tuple[int, int]]:
+    """First and last index of each run of consecutive integers."""
+    starts = np.flatnonzero(np.diff(indices, prepend=indices[0] - 2) != 1)
+    ends = np.append(starts[1:], len(indices)) - 1
+    return [(int(indices[a]), int(indices[b])) for a, b in zip(starts, ends)]
