@@ -286,10 +286,11 @@ def _unsteady(series: "TimeSeries", settings: "Settings") -> str:
     finding = found.finding("stationarity")
     if finding.level == "stop" and not settings.force:
         raise DataError(f"{finding.meaning} {finding.advice} Pass --force to fit it all the same.")
-    others = [f.name for f in found.findings if f.level in ("stop", "warning") and f is not finding]
+    unsteady = finding.level == "stop"
+    others = [f.name for f in found.findings if f.level in ("stop", "warning") and not (unsteady and f is finding)]
     if others:
         complain("Note", f"the diagnosis warns of {', '.join(others)}; `effective-langevin diagnose` says more.")
-    return finding.meaning if finding.level == "stop" else ""
+    return finding.meaning if unsteady else ""
 
 
 @contextmanager

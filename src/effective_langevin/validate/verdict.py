@@ -30,6 +30,8 @@ OUTSIDE_LEVELS = (0.002, 0.05)
 DETECTION = 2.0
 # Chance of calling a circulation significant that is not there, over all pairs together: three standard errors for one.
 FALSE_ALARM = 0.0027
+# With fewer blocks than this to take errors from, they are uncertain enough to be said so.
+_FEW_GROUPS = 10
 # exp(-k t) moves by at most 1/e times the relative change of k: what the error of Phi can do to an autocorrelation.
 CLOCK_GAIN = 1 / np.e
 
@@ -166,6 +168,7 @@ def circulation(validation: "Validation") -> str:
     largest = (
         f"{'the clearest entry, ' if len(rows) > 1 else ''}Phi_A({model.names[i]}, {model.names[j]}) = "
         f"{plus_minus(float(phi[i, j]), float(error[i, j]))}, {short(size[top])} standard errors from zero"
+        + (f" (errors themselves known from {groups} blocks of the record only)" if groups < _FEW_GROUPS else "")
     )
     if size[top] > limit and metric_level("stein_error", validation) > GOOD:
         return (
@@ -268,6 +271,8 @@ def _score(validation: "Validation") -> Finding:
     value, error = validation.metrics["stein_error"], validation.metrics["stein_error_se"]
     level = metric_level("stein_error", validation)
     detected, judgement = _detected(validation, "stein_error"), "no fault beyond sampling errors"
+    if level > GOOD:
+        judgement = "the held-out samples are too few to judge it"
     if detected:
         judgement = ("a fault too small to matter", "the score is somewhat off", "the score is wrong")[level]
     sentence = f"Score: Stein's identity holds on held-out samples to {plus_minus(value, error)}: {judgement}."
