@@ -11,7 +11,7 @@ from functools import cached_property
 
 import numpy as np
 from jaxtyping import Float
-from scipy.stats import t as student
+from scipy.special import stdtrit
 
 from .._core.resampling import jackknife
 from .._core.types import Samples
@@ -57,7 +57,7 @@ class StepSizes:
         """Kind and variable of the profile that data and model disagree on most, if beyond errors and worth a word."""
         gap, error = self.data - self.model, np.hypot(self.data_error, self.model_error)
         size = np.abs(gap) / np.maximum(error, 1e-12)
-        real = (size > student.isf(_FALSE_ALARM / 2 / gap.size, GROUPS - 1)) & (np.abs(gap) > _MATTERS)
+        real = (size > -stdtrit(GROUPS - 1, _FALSE_ALARM / 2 / gap.size)) & (np.abs(gap) > _MATTERS)
         if not real.any():
             return None
         kind, variable, _ = np.unravel_index(int(np.argmax(np.where(real, np.abs(gap), 0))), gap.shape)

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.stats import t as student
+from scipy.special import stdtrit
 
 from .._core.types import Matrix
 from ..estimate.mobility.base import error_groups
@@ -161,7 +161,7 @@ def circulation(validation: "Validation") -> str:
     rows, columns = np.triu_indices(model.dimension, 1)
     size = np.abs(phi[rows, columns]) / np.maximum(error[rows, columns], np.finfo(float).tiny)
     groups = error_groups(validation.data, validation.integral_times)
-    top, limit = int(np.argmax(size)), student.isf(FALSE_ALARM / 2 / len(rows), groups - 1)
+    top, limit = int(np.argmax(size)), -stdtrit(groups - 1, FALSE_ALARM / 2 / len(rows))
     i, j = rows[top], columns[top]
     standard = model.units.mobility_to_standard(model.mobility.matrix)
     ratio = np.linalg.norm(standard - standard.T) / np.linalg.norm(standard + standard.T)
