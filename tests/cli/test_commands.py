@@ -2,6 +2,7 @@
 
 import json
 import tomllib
+from importlib import import_module
 
 import numpy as np
 import pytest
@@ -147,6 +148,19 @@ def test_a_series_that_is_not_stationary_is_refused_unless_forced(tmp_path, monk
     assert not out.startswith("Good")
     assert "Not stationary" in el.load(run / "model.safetensors").provenance["forced"]
     assert "Forced" in (run / "report.html").read_text()
+
+
+@pytest.mark.parametrize("where", ["effective_langevin.fit.estimate_score", "effective_langevin.cli.settings.read"])
+def test_an_interrupt_exits_with_130_and_leaves_nothing(where, tmp_path, monkeypatch, capsys):
+    def stop(*_, **__):
+        raise KeyboardInterrupt
+
+    ou_table(tmp_path / "ou.csv", 300)
+    module, _, name = where.rpartition(".")
+    monkeypatch.setattr(import_module(module), name, stop)
+    code, out, _ = run_main(monkeypatch, capsys, "fit", tmp_path / "ou.csv", "--out", tmp_path / "run")
+    assert (code, out) == (130, "")
+    assert [p.name for p in tmp_path.iterdir()] == ["ou.csv"]
 
 
 def test_a_file_is_diagnosed_in_words_and_as_json(tmp_path, monkeypatch, capsys):

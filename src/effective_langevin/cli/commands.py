@@ -316,7 +316,7 @@ def _run_folder(
         with folder, _at_work(as_json):
             yield folder, lambda v, seconds: finished.append((v, folder.keep_validation(v, seconds)))
     except KeyboardInterrupt:
-        say(f"Interrupted. {folder.left_behind()}")
+        complain("Interrupted", folder.left_behind())
         raise typer.Exit(130) from None
     except OSError as error:
         reason = f"Cannot write {error.filename or folder.partial}: {error.strerror or error}."

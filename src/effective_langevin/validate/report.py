@@ -37,7 +37,7 @@ from .verdict import (
     part_error,
     verdict,
 )
-from .wording import count, digits, plus_minus, short, typeset
+from .wording import count, digits, plus_minus, rows_of, short, typeset
 
 RESOLUTION = 192
 CSS_PIXELS = 96
@@ -95,7 +95,7 @@ def render(validation: Validation, drawn: dict[str, Figure]) -> str:
         most_rows=MOST_TABLE_ROWS,
         figures={name: _embedded(figure) for name, figure in drawn.items()},
         facts=_facts(validation),
-        provenance=_flat(model.provenance),
+        provenance=rows_of(model.provenance),
         time_unit=data.time_unit,
         reach=f"{validation.data_statistics.tau[-1]:.3g} {data.time_unit}".strip(),
         score=model.score,
@@ -344,18 +344,6 @@ def _facts(validation: Validation) -> list[tuple[str, str]]:
         ),
         ("Mobility", model.mobility.method),
     ]
-
-
-def _flat(tree: dict[str, Any], prefix: str = "") -> list[tuple[str, str]]:
-    """A nested dictionary as rows; a setting that was left open was chosen from the data."""
-    rows = []
-    for key, value in tree.items():
-        name = f"{prefix}{key}"
-        if isinstance(value, dict):
-            rows += _flat(value, f"{name}.")
-        else:
-            rows.append((name, "chosen from the data" if value is None else str(value)))
-    return rows
 
 
 def _embedded(figure: Figure) -> dict[str, Any]:
