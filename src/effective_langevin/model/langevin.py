@@ -17,7 +17,7 @@ from ..data import Standardizer, TimeSeries, preprocess
 from ..estimate.mobility import Mobility
 from ..estimate.score import Score, ScoreFit
 from ..estimate.score.networks import rebuilt
-from ..simulate import EulerMaruyama, ExponentialEuler, LeimkuhlerMatthews, StochasticHeun, integrate
+from ..simulate import Ensemble, EulerMaruyama, ExponentialEuler, LeimkuhlerMatthews, StochasticHeun, integrate
 from ..simulate.steppers import Equation, Stepper
 from . import storage
 
@@ -152,19 +152,7 @@ class LangevinModel:
             noise=noise,
             bound=1e3,
         )
-        if run.diverged.all():
-            raise DivergenceError(
-                f"All {members} members diverged at step {step:g}. Give a smaller `step`, or refit with a "
-                "larger noise level: the learned score may point outwards beyond the data."
-            )
-        if run.diverged.any():
-            warnings.warn(
-                f"{int(run.diverged.sum())} of {members} members diverged at step {step:g} and were left out. "
-                "Give a smaller `step`.",
-                EstimateWarning,
-                stacklevel=2,
-            )
-        paths = run.paths[run.alive]
+        paths = _survivors(run, step)
         if (not self.score.resolved) if denoise is None else denoise:
             blurred = paths.reshape(-1, self.dimension)
             paths = (blurred + self.score.noise_level**2 * self.score.function.over(blurred)).reshape(paths.shape)
@@ -246,6 +234,24 @@ class LangevinModel:
             f"LangevinModel({', '.join(self.names)}; {self.mobility.method} mobility, noise level "
             f"{self.score.noise_level:g}, stein_error {self.score.stein_error:.3f})"
         )
+
+
+def _survivors(run: Ensemble, step: float) -> np.ndarray:
+    """The paths of the members that stayed finite, (member, time, var); the others are counted in a warning."""
+    members = len(run.diverged)
+    if run.diverged.all():
+        raise DivergenceError(
+            f"All {members} members diverged at step {step:g}. Give a smaller `step`, or refit with a "
+            "larger noise level: the learned score may point outwards beyond the data."
+        )
+    if run.diverged.any():
+        warnings.warn(
+            f"{int(run.diverged.sum())} of {members} members diverged at step {step:g} and were left out. "
+            "Give a smaller `step`.",
+            EstimateWarning,
+            stacklevel=3,
+        )
+    return run.paths[run.alive]
 
 
 @eqx.filter_jit
