@@ -7,6 +7,7 @@ from rings import OscillatorRing, exact_series, reversible_ring_process, ring_pr
 from scipy.integrate import cumulative_trapezoid
 
 import effective_langevin as el
+from effective_langevin._core.resampling import jackknife
 from effective_langevin.data import LaggedMoments
 from effective_langevin.estimate.mobility import estimate_mobility
 from effective_langevin.estimate.mobility.base import error_groups
@@ -114,7 +115,12 @@ def test_phi_is_extrapolated_to_short_horizons_where_it_drifts_and_averaged_wher
     t = np.arange(1, 13)[:, None, None] / 12
     exact = AT_ZERO * (1 + drift * t + curvature * t**2)
     groups = exact + 0.01 * np.random.default_rng(0).normal(size=(16, *exact.shape))
-    phi, error, evidence = _limit(lambda weights: np.tensordot(weights / weights.sum(), groups, 1), np.ones(12), 16)
+
+    def curve(weights):
+        return np.tensordot(weights / weights.sum(), groups, 1)
+
+    horizons, evidence = _limit(curve, np.ones(12), 16)
+    phi, error = jackknife(lambda weights: np.tensordot(horizons, curve(weights), 1), 16)
     assert evidence["horizon_rule"] == rule
     expected = AT_ZERO if rule == "limit" else exact.mean(axis=0)
     assert (np.abs(phi - expected) < 4 * error).all()
@@ -160,7 +166,9 @@ def first_zero(process, mode):
 
 def test_a_mode_that_swings_gets_its_mobility_where_its_response_changes_sign():
     """Exactly there, to the eighth of a lag in which the horizon is looked for."""
-    phi, error, evidence = _effective(exact_moments(SWINGING), RING, unresolved_below=0.0)
+    moments = exact_moments(SWINGING)
+    estimate, evidence = _effective(moments, RING, unresolved_below=0.0)
+    phi, error = jackknife(estimate, moments.groups)
     zeros = [first_zero(SWINGING, mode) for mode in range(3)]
     assert np.ptp(zeros) > 1
     assert evidence["horizon_rule"] == "finite"
@@ -194,7 +202,8 @@ def test_phi_is_taken_at_the_first_maximum_where_the_rise_ends_before_that():
         DT,
         True,
     )
-    phi, _, evidence = _effective(moments, NONE, unresolved_below=0.0)
+    estimate, evidence = _effective(moments, NONE, unresolved_below=0.0)
+    phi = estimate(np.ones(moments.groups))
     fine = np.linspace(0, DT * LAGS, 4001)
     by_horizon = (1 - both(fine))[1:] / cumulative_trapezoid(both(fine), fine)
     end = by_horizon.argmax()
@@ -212,9 +221,9 @@ def test_directions_narrower_than_the_noise_level_get_the_typical_mobility(symme
     """The stiffest mode, the last, has variance 1 / 9; it is unresolved below 0.2, and Phi there is the median over
     the resolved directions. On a ring of five points, modes 1 and 2 are each two directions of the five."""
     moments = exact_moments(SWINGING)
-    everything, _, _ = _effective(moments, symmetry, unresolved_below=0.0)
-    phi, _, evidence = _effective(moments, symmetry, unresolved_below=0.2)
-    modes, before = (RING.blocks(p)[:, 0, 0].real for p in (phi, everything))
+    everything, _ = _effective(moments, symmetry, unresolved_below=0.0)
+    resolved, evidence = _effective(moments, symmetry, unresolved_below=0.2)
+    modes, before = (RING.blocks(of(np.ones(moments.groups)))[:, 0, 0].real for of in (resolved, everything))
     assert evidence["unresolved_directions"] == (1 if symmetry == RING else 2)
     if symmetry == RING:
         np.testing.assert_allclose(modes[:2], before[:2], rtol=1e-10)

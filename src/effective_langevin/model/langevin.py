@@ -283,6 +283,7 @@ def _dismantle(model: LangevinModel) -> tuple[dict[str, np.ndarray], dict[str, A
         "units.std": model.units.std,
         "mobility.matrix": mobility.matrix,
         "mobility.standard_error": mobility.standard_error,
+        "mobility.replicas": mobility.replicas,
         "states": model.states,
     }
     transform, stored = (None, {}) if model.transform is None else preprocess.pack(model.transform.to_dict())
@@ -323,7 +324,8 @@ def _assemble(arrays: dict[str, np.ndarray], header: dict[str, Any]) -> Langevin
         covariance=arrays["score.covariance"],
         **header["score"],
     )
-    mobility = Mobility(arrays["mobility.matrix"], arrays["mobility.standard_error"], **header["mobility"])
+    parts = {name: arrays[f"mobility.{name}"] for name in ("matrix", "standard_error", "replicas")}
+    mobility = Mobility(**parts, **header["mobility"])
     transform = header.get("transform")
     return LangevinModel(
         Standardizer(arrays["units.mean"], arrays["units.std"]),

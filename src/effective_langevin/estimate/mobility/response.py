@@ -25,7 +25,7 @@ from ...data import LaggedMoments, TimeSeries, lagged_moments
 from ..score import ScoreFit
 from ..score.calibration import perturbed
 from ..symmetry import NoSymmetry, Symmetry, Translations, TranslationsAndReflections
-from .base import error_groups, integral_times
+from .base import Inference, error_groups, integral_times
 
 _SPLINE_GAIN = 8.0
 _SIGNIFICANT = 4.0
@@ -60,7 +60,7 @@ class IntegratedResponse:
         if self.lags is not None:
             checks.integer_at_least("lags", self.lags, 6)
 
-    def infer(self, series: TimeSeries, score: ScoreFit, *, symmetry: Symmetry, key: jax.Array):
+    def infer(self, series: TimeSeries, score: ScoreFit, *, symmetry: Symmetry, key: jax.Array) -> Inference:
         """The regime, then correlations and responses on one set of lags, then one Phi out of all horizons."""
         times = integral_times(series)
         first = lagged_moments(series.segments, series.segments, [0, 1, 2]).mean()
@@ -76,17 +76,15 @@ class IntegratedResponse:
         scores = np.split(scores, np.cumsum([len(s) for s in series.segments])[:-1])
         moments = _Moments.of(series, scores, lags, error_groups(series, times), at_clean)
         infer = partial(_effective if ballistic else _instantaneous, unresolved_below=score.noise_level**2)
-        phi, error, evidence = infer(moments, symmetry)
-        return (
-            phi,
-            error,
-            {
-                "horizon": (series.dt * lags[1:]).tolist(),
-                "integral_times": times.tolist(),
-                "quadratic_variation_slope": smoothness,
-                **evidence,
-                **_before_projection(infer, moments, symmetry),
-            },
+        estimate, evidence = infer(moments, symmetry)
+        return Inference.of(
+            estimate,
+            moments.groups,
+            horizon=(series.dt * lags[1:]).tolist(),
+            integral_times=times.tolist(),
+            quadratic_variation_slope=smoothness,
+            **evidence,
+            **_before_projection(infer, moments, symmetry),
         )
 
 
@@ -171,7 +169,6 @@ def _effective(moments: _Moments, symmetry: Symmetry, unresolved_below: float):
         joined = [_completed(part, frame, typical) for part, frame in zip(parts, frames)]
         return symmetry.joined(np.array(joined), size)
 
-    phi, error = jackknife(estimate, moments.groups)
     evidence: dict[str, Any] = {
         "horizon_rule": "finite",
         "chosen_horizon": horizons,
@@ -182,10 +179,11 @@ def _effective(moments: _Moments, symmetry: Symmetry, unresolved_below: float):
         evidence["phi_by_mode"] = [
             _phi_trace(*(_within(c[1:, b], frame) for c in curves[:2])).tolist() for b, frame in enumerate(frames)
         ]
+        phi = estimate(np.ones(moments.groups))
         evidence["phi_of_mode"] = np.real(np.trace(symmetry.blocks(phi), axis1=1, axis2=2)).tolist()
     elif size <= _CURVE_DIMENSIONS:
         evidence["phi_by_horizon"] = moments.phi_by_horizon(np.ones(moments.groups), symmetry).tolist()
-    return phi, error, evidence
+    return estimate, evidence
 
 
 def _resolved_directions(variance: Matrix, below: float) -> np.ndarray:
@@ -237,41 +235,38 @@ def _instantaneous(moments: _Moments, symmetry: Symmetry, unresolved_below: floa
     by_horizon, sampling = jackknife(curve, moments.groups)
     quadrature = _quadrature_error(by_horizon, curve(np.ones(moments.groups), 2))
     error = np.sqrt(np.linalg.norm(sampling, axis=(1, 2)) ** 2 + quadrature**2)
-    phi, standard_error, trend = _limit(curve, error, moments.groups)
+    weight, trend = _limit(curve, error, moments.groups)
     return (
-        phi,
-        standard_error,
+        lambda weights: np.tensordot(weight, curve(weights), 1),
         {
             "phi_by_horizon": by_horizon.tolist(),
             "sampling_error_by_horizon": sampling.tolist(),
             "quadrature_error_by_horizon": quadrature.tolist(),
-            "horizon_weight": (error**-2 / np.sum(error**-2)).tolist(),
+            "horizon_weight": weight.tolist(),
             **trend,
         },
     )
 
 
 def _limit(curve, error: np.ndarray, groups: int):
-    """One Phi out of Phi(T), as described in `IntegratedResponse`, with the evidence for the choice."""
+    """The weight of each Phi(T) in the one Phi, as described in `IntegratedResponse`, and the evidence for it."""
 
     def fitted(fit):
         return jackknife(lambda weights: np.tensordot(fit, curve(weights), 1), groups)
 
-    (phi,), (standard_error,) = fitted(_polynomial_fit(error, 0))
-    slopes, slope_errors = fitted(_polynomial_fit(error, 1))
+    mean, line, parabola = (_polynomial_fit(error, degree) for degree in range(3))
+    slopes, slope_errors = fitted(line)
     drift = float(np.linalg.norm(slopes[1]) / np.linalg.norm(slopes[0]))
     if drift < _SUBSTANTIAL or not _significant(slopes, slope_errors):
-        return phi, standard_error, {"horizon_rule": "mean", "trend": drift}
-    curved, curved_errors = fitted(_polynomial_fit(error, 2))
-    use = (curved, curved_errors) if _significant(curved, curved_errors) else (slopes, slope_errors)
-    return use[0][0], use[1][0], {"horizon_rule": "limit", "trend": drift}
+        return mean[0], {"horizon_rule": "mean", "trend": drift}
+    return (parabola if _significant(*fitted(parabola)) else line)[0], {"horizon_rule": "limit", "trend": drift}
 
 
 def _before_projection(infer, moments: _Moments, symmetry: Symmetry) -> dict[str, float]:
     """|Phi_A| / |Phi_S| of the mobility inferred with translations alone: what the reflections average away."""
     if not isinstance(symmetry, TranslationsAndReflections):
         return {}
-    phi = infer(moments, Translations(symmetry.channels))[0]
+    phi = infer(moments, Translations(symmetry.channels))[0](np.ones(moments.groups))
     return {"antisymmetry_before_projection": float(np.linalg.norm(phi - phi.T) / np.linalg.norm(phi + phi.T))}
 
 
