@@ -11,7 +11,7 @@ import effective_langevin as el
 from effective_langevin._core.resampling import jackknife
 from effective_langevin.data import LaggedMoments
 from effective_langevin.estimate.mobility import estimate_mobility
-from effective_langevin.estimate.mobility.base import integral_times, lift_eigenvalues
+from effective_langevin.estimate.mobility.base import Inference, integral_times, lift_eigenvalues
 from effective_langevin.estimate.mobility.finite_volume import count_transitions, rate_corrections, rate_matrix
 from effective_langevin.estimate.mobility.response import _Moments
 from effective_langevin.estimate.score import Score, ScoreFit, estimate_score
@@ -182,7 +182,7 @@ def test_a_linear_map_of_the_data_maps_phi_exactly(sampled, estimated, strategy)
     mapped = series.map(lambda s: s @ linear.T)
     phi = estimated(strategy, 0.1).matrix
     np.testing.assert_allclose(
-        strategy.infer(mapped, score, symmetry=NONE, key=KEY)[0], linear @ phi @ linear.T, rtol=1e-9
+        strategy.infer(mapped, score, symmetry=NONE, key=KEY).phi, linear @ phi @ linear.T, rtol=1e-9
     )
 
 
@@ -194,14 +194,14 @@ def test_a_linear_map_of_the_data_maps_the_integrated_response_at_every_horizon(
     mapped = series.map(lambda s: s @ linear.T)
     mapped_score = estimate_score(mapped, el.Gaussian(), NONE, key=KEY)
     strategy = el.IntegratedResponse(lags=8)
-    phi, _, diagnostics = strategy.infer(series, score, symmetry=NONE, key=KEY)
-    other, error, others = strategy.infer(mapped, mapped_score, symmetry=NONE, key=KEY)
-    expected = linear @ np.array(diagnostics["phi_by_horizon"]) @ linear.T
-    np.testing.assert_allclose(others["phi_by_horizon"], expected, atol=1e-5 * np.abs(expected).max())
+    phi = estimate_mobility(series, score, strategy, NONE, key=KEY)
+    other = estimate_mobility(mapped, mapped_score, strategy, NONE, key=KEY)
+    expected = linear @ np.array(phi.diagnostics["phi_by_horizon"]) @ linear.T
+    np.testing.assert_allclose(other.diagnostics["phi_by_horizon"], expected, atol=1e-5 * np.abs(expected).max())
     if np.allclose(linear @ linear.T, np.eye(2)):
-        np.testing.assert_allclose(other, linear @ phi @ linear.T, atol=1e-5)
+        np.testing.assert_allclose(other.matrix, linear @ phi.matrix @ linear.T, atol=1e-5)
     else:
-        assert (np.abs(other - linear @ phi @ linear.T) < error).all()
+        assert (np.abs(other.matrix - linear @ phi.matrix @ linear.T) < other.standard_error).all()
 
 
 def test_integrated_response_solves_the_exact_identity():
@@ -333,8 +333,9 @@ def test_the_corrections_of_finite_volume_multiply_the_rates(sampled):
     plain, corrected = (
         el.FiniteVolume(correction=c, cells=8).infer(series, score, symmetry=NONE, key=KEY) for c in ("none", "global")
     )
-    assert corrected[2]["mean_correction"] > 1.1
-    np.testing.assert_allclose(corrected[0], corrected[2]["mean_correction"] * plain[0], rtol=1e-9)
+    factor = corrected.diagnostics["mean_correction"]
+    assert factor > 1.1
+    np.testing.assert_allclose(corrected.phi, factor * plain.phi, rtol=1e-9)
 
 
 # Positive diffusion.
@@ -364,7 +365,7 @@ class NotPositive:
     """A strategy that answers with a mobility of negative diffusion."""
 
     def infer(self, series, score, *, symmetry, key):
-        return NEGATIVE, np.zeros((2, 2)), {}
+        return Inference.of(lambda weights: NEGATIVE, 4)
 
 
 def test_lifting_warns_and_enters_drift_and_noise_alike(linear_series):
@@ -409,7 +410,8 @@ def test_log_correlation_leaves_out_directions_narrower_than_the_noise_level():
     series = el.TimeSeries(np.concatenate([wide, np.sqrt(narrow) * rng.normal(size=(*wide.shape[:2], 1))], axis=2), 0.1)
     blurred = np.diag([1.0, 1.0, narrow]) + level**2 * np.eye(3)
     score = ScoreFit(Score.linear(np.linalg.inv(blurred)), level, -np.eye(3), 0.0, blurred)
-    phi, error, _ = el.LogCorrelation().infer(series, score, symmetry=NONE, key=KEY)
+    mobility = estimate_mobility(series, score, el.LogCorrelation(), NONE, key=KEY)
+    phi, error = mobility.matrix, mobility.standard_error
     assert (np.abs(phi[:2, :2] - A @ (C + level**2 * np.eye(2))) < 4 * error[:2, :2]).all()
     rate = np.linalg.eigvals(A).real.mean()
     assert phi[2, 2] == pytest.approx(rate * (narrow + level**2), abs=4 * error[2, 2])
@@ -419,7 +421,7 @@ def test_log_correlation_leaves_out_directions_narrower_than_the_noise_level():
 
 def test_mobility_in_physical_units_scales_matrix_and_error():
     units = el.Standardizer(np.zeros(2), np.array([2.0, 0.1]))
-    physical = el.Mobility(PHI, np.ones((2, 2)), "exact").to_physical(units)
+    physical = el.Mobility(PHI, np.ones((2, 2)), "exact", np.ones((3, 2, 2))).to_physical(units)
     np.testing.assert_allclose(physical.matrix, PHI * [[4.0, 0.2], [0.2, 0.01]])
     np.testing.assert_allclose(physical.standard_error, [[4.0, 0.2], [0.2, 0.01]])
 

@@ -7,12 +7,12 @@ from rings import OscillatorRing, exact_series, reversible_ring_process, ring_pr
 from scipy.integrate import cumulative_trapezoid
 
 import effective_langevin as el
+from effective_langevin._core.resampling import jackknife
 from effective_langevin.data import LaggedMoments
 from effective_langevin.estimate.mobility import estimate_mobility
 from effective_langevin.estimate.mobility.base import error_groups
 from effective_langevin.estimate.mobility.response import (
     _effective,
-    _limit,
     _Moments,
     quadratic_variation_slope,
     widening_lags,
@@ -98,30 +98,6 @@ def test_reflections_leave_no_circulation_and_what_they_took_away_is_reported(re
     assert "antisymmetry_before_projection" not in inferred(records[0], RING).diagnostics
 
 
-# A mobility that depends on the horizon.
-
-AT_ZERO = np.array([[1.0, 0.4], [-0.6, 1.5]])
-
-
-@pytest.mark.parametrize(
-    ("drift", "curvature", "rule"),
-    [(0.5, 0.0, "limit"), (-0.5, 0.2, "limit"), (0.05, 0.0, "mean")],
-    ids=["a line", "a parabola", "hardly"],
-)
-def test_phi_is_extrapolated_to_short_horizons_where_it_drifts_and_averaged_where_it_does_not(drift, curvature, rule):
-    """Phi(T) = Phi_0 (1 + drift t + curvature t^2), t = T / T_max, with errors of 0.01 in each of 16 groups:
-    a line or a parabola through it ends at Phi_0 within 4 standard errors, its mean does not."""
-    t = np.arange(1, 13)[:, None, None] / 12
-    exact = AT_ZERO * (1 + drift * t + curvature * t**2)
-    groups = exact + 0.01 * np.random.default_rng(0).normal(size=(16, *exact.shape))
-    phi, error, evidence = _limit(lambda weights: np.tensordot(weights / weights.sum(), groups, 1), np.ones(12), 16)
-    assert evidence["horizon_rule"] == rule
-    expected = AT_ZERO if rule == "limit" else exact.mean(axis=0)
-    assert (np.abs(phi - expected) < 4 * error).all()
-    assert error.max() < 0.02
-    assert (np.abs(phi - exact.mean(axis=0)) > 4 * error).any() == (rule == "limit")
-
-
 @pytest.mark.parametrize(("time", "groups"), [(0.5, 20), (0.01, 32), (30.0, 4)])
 def test_blocks_for_error_bars_are_ten_integral_times_long(time, groups):
     """Of the slowest variable, in a record of 100 time units; at least 4 and at most 32 of them."""
@@ -160,7 +136,9 @@ def first_zero(process, mode):
 
 def test_a_mode_that_swings_gets_its_mobility_where_its_response_changes_sign():
     """Exactly there, to the eighth of a lag in which the horizon is looked for."""
-    phi, error, evidence = _effective(exact_moments(SWINGING), RING, unresolved_below=0.0)
+    moments = exact_moments(SWINGING)
+    estimate, evidence = _effective(moments, RING, unresolved_below=0.0)
+    phi, error = jackknife(estimate, moments.groups)
     zeros = [first_zero(SWINGING, mode) for mode in range(3)]
     assert np.ptp(zeros) > 1
     assert evidence["horizon_rule"] == "finite"
@@ -194,7 +172,8 @@ def test_phi_is_taken_at_the_first_maximum_where_the_rise_ends_before_that():
         DT,
         True,
     )
-    phi, _, evidence = _effective(moments, NONE, unresolved_below=0.0)
+    estimate, evidence = _effective(moments, NONE, unresolved_below=0.0)
+    phi = estimate(np.ones(moments.groups))
     fine = np.linspace(0, DT * LAGS, 4001)
     by_horizon = (1 - both(fine))[1:] / cumulative_trapezoid(both(fine), fine)
     end = by_horizon.argmax()
@@ -212,9 +191,9 @@ def test_directions_narrower_than_the_noise_level_get_the_typical_mobility(symme
     """The stiffest mode, the last, has variance 1 / 9; it is unresolved below 0.2, and Phi there is the median over
     the resolved directions. On a ring of five points, modes 1 and 2 are each two directions of the five."""
     moments = exact_moments(SWINGING)
-    everything, _, _ = _effective(moments, symmetry, unresolved_below=0.0)
-    phi, _, evidence = _effective(moments, symmetry, unresolved_below=0.2)
-    modes, before = (RING.blocks(p)[:, 0, 0].real for p in (phi, everything))
+    everything, _ = _effective(moments, symmetry, unresolved_below=0.0)
+    resolved, evidence = _effective(moments, symmetry, unresolved_below=0.2)
+    modes, before = (RING.blocks(of(np.ones(moments.groups)))[:, 0, 0].real for of in (resolved, everything))
     assert evidence["unresolved_directions"] == (1 if symmetry == RING else 2)
     if symmetry == RING:
         np.testing.assert_allclose(modes[:2], before[:2], rtol=1e-10)

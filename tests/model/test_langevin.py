@@ -202,7 +202,7 @@ def blurred_model(spread, level=0.5):
     covariance = np.diag([1.0, spread**2]) + level**2 * np.eye(2)
     score = ScoreFit(Score.linear(np.linalg.inv(covariance)), level, -np.eye(2), 0.0, covariance)
     units = el.Standardizer(np.array([5.0, -3.0]), np.array([2.0, 2.0]))
-    mobility = el.Mobility(np.diag([4.0, 2.0]), np.zeros((2, 2)), "exact")
+    mobility = el.Mobility(np.diag([4.0, 2.0]), np.zeros((2, 2)), "exact", np.zeros((0, 2, 2)))
     states = np.random.default_rng(0).multivariate_normal(units.mean, 4 * covariance, 500)
     return el.LangevinModel(units, score, mobility, 0.5, ("x", "y"), ("", ""), "", states)
 

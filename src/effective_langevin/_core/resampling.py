@@ -10,3 +10,9 @@ def jackknife(estimate: Callable[[np.ndarray], np.ndarray], groups: int) -> tupl
     value = estimate(np.ones(groups))
     others = np.array([estimate(1.0 - np.eye(groups)[g]) for g in range(groups)])
     return value, np.sqrt((groups - 1) * others.var(axis=0))
+
+
+def bootstrap(estimate: Callable[[np.ndarray], np.ndarray], groups: int, draws: int = 200, seed: int = 0) -> np.ndarray:
+    """Estimates from groups drawn with replacement, (draw, ...)."""
+    counts = np.random.default_rng(seed).multinomial(groups, np.full(groups, 1 / groups), draws)
+    return np.array([estimate(weights) for weights in counts.astype(float)])

@@ -1,13 +1,18 @@
 """What a mobility is, and what every way of inferring one has in common."""
 
 import warnings
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 import jax
 import numpy as np
+from jaxtyping import Float
+from scipy.special import stdtrit
 
+from ..._core import checks
 from ..._core.errors import EstimateWarning
+from ..._core.resampling import bootstrap, jackknife
 from ..._core.types import Matrix
 from ...data import Standardizer, TimeSeries
 from ...data.lags import autocovariances, integral_time
@@ -22,12 +27,14 @@ _CURVES = ("phi_by_horizon", "sampling_error_by_horizon")
 class Mobility:
     """Phi, whose symmetric part is the diffusion and whose antisymmetric part is the circulation.
 
-    `standard_error` is the sampling error of each entry (leave-one-block-out), with the learned score taken as given.
+    `standard_error` is the sampling error of each entry (leave-one-block-out), with the learned score taken as given;
+    `replicas` are mobilities from blocks of time drawn with replacement, for the error of anything computed from Phi.
     """
 
     matrix: Matrix
     standard_error: Matrix
     method: str
+    replicas: Float[np.ndarray, "replica var var"]
     diagnostics: dict[str, Any] = field(default_factory=dict)
 
     @property
@@ -45,6 +52,19 @@ class Mobility:
         """Sigma, lower triangular, with Sigma Sigma^T = Phi_S."""
         return np.linalg.cholesky(self.symmetric)
 
+    def interval(self, level: float = 0.95) -> tuple[Matrix, Matrix]:
+        """Lower and upper end of the confidence interval of each entry.
+
+        Student's law, with one degree of freedom less than there are blocks.
+        """
+        level = checks.fraction("level", level)
+        width = stdtrit(self.diagnostics["blocks"] - 1, 0.5 * (1 + level)) * self.standard_error
+        return self.matrix - width, self.matrix + width
+
+    def error_of(self, function: Callable[[Matrix], np.ndarray]) -> np.ndarray:
+        """Standard error of any function of Phi, from its replicas."""
+        return np.std([function(replica) for replica in self.replicas], axis=0)
+
     def to_physical(self, units: Standardizer) -> "Mobility":
         """The same mobility, with the curves among its diagnostics, in physical units."""
         curves = {
@@ -56,17 +76,31 @@ class Mobility:
             self,
             matrix=units.mobility_to_physical(self.matrix),
             standard_error=units.mobility_to_physical(self.standard_error),
+            replicas=units.mobility_to_physical(self.replicas),
             diagnostics={**self.diagnostics, **curves},
         )
+
+
+@dataclass(frozen=True)
+class Inference:
+    """Phi, how it depends on the weight of each block of time (for errors), and the evidence behind it."""
+
+    phi: Matrix
+    estimate: Callable[[np.ndarray], Matrix]
+    blocks: int
+    diagnostics: dict[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, estimate: Callable[[np.ndarray], Matrix], blocks: int, **diagnostics: Any) -> "Inference":
+        """Phi is the estimate in which all blocks count once."""
+        return cls(estimate(np.ones(blocks)), estimate, blocks, diagnostics)
 
 
 class MobilityStrategy(Protocol):
     """How to infer a mobility from a standardised series and its score."""
 
-    def infer(
-        self, series: TimeSeries, score: ScoreFit, *, symmetry: Symmetry, key: jax.Array
-    ) -> tuple[Matrix, Matrix, dict[str, Any]]:
-        """Phi, its standard error, and diagnostics."""
+    def infer(self, series: TimeSeries, score: ScoreFit, *, symmetry: Symmetry, key: jax.Array) -> Inference:
+        """Phi with the evidence for it."""
         ...
 
 
@@ -74,9 +108,10 @@ def estimate_mobility(
     series: TimeSeries, score: ScoreFit, strategy: MobilityStrategy, symmetry: Symmetry, *, key: jax.Array
 ) -> Mobility:
     """Infer Phi; if its symmetric part is not positive definite, lift it there, for drift and noise alike."""
-    phi, standard_error, diagnostics = strategy.infer(series, score, symmetry=symmetry, key=key)
-    lifted = getattr(strategy, "lift", lift_eigenvalues)(phi)
-    moved = float(np.linalg.norm(lifted - phi) / np.linalg.norm(phi))
+    found = strategy.infer(series, score, symmetry=symmetry, key=key)
+    lift = getattr(strategy, "lift", lift_eigenvalues)
+    lifted = lift(found.phi)
+    moved = float(np.linalg.norm(lifted - found.phi) / np.linalg.norm(found.phi))
     if moved > 0:
         warnings.warn(
             f"The inferred diffusion was not positive definite: the mobility was moved by {100 * moved:.2g} % to "
@@ -84,7 +119,14 @@ def estimate_mobility(
             EstimateWarning,
             stacklevel=3,
         )
-    return Mobility(lifted, standard_error, type(strategy).__name__, {**diagnostics, "lifted_by": moved})
+    replicas = np.array([lift(phi) for phi in bootstrap(found.estimate, found.blocks)])
+    return Mobility(
+        lifted,
+        jackknife(found.estimate, found.blocks)[1],
+        type(strategy).__name__,
+        replicas + (lifted - lift(found.estimate(np.ones(found.blocks)))),
+        {**found.diagnostics, "blocks": found.blocks, "lifted_by": moved},
+    )
 
 
 def lift_eigenvalues(phi: Matrix, floor: float = 1e-4) -> Matrix:

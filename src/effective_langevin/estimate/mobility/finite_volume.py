@@ -8,14 +8,13 @@ import numpy as np
 import scipy.sparse as sp
 
 from ..._core import checks, keys
-from ..._core.resampling import jackknife
 from ..._core.types import Matrix, Vector
 from ...data import TimeSeries, lagged_moments
 from ..partition import grow_tree
 from ..score import ScoreFit
 from ..score.calibration import perturbed, stein_matrix
 from ..symmetry import Symmetry
-from .base import error_groups
+from .base import Inference, error_groups
 
 
 @dataclass(frozen=True)
@@ -37,7 +36,7 @@ class FiniteVolume:
             checks.integer_at_least("cells", self.cells, 2)
         checks.one_of("correction", self.correction, ("none", "per-state", "global"))
 
-    def infer(self, series: TimeSeries, score: ScoreFit, *, symmetry: Symmetry, key: jax.Array):
+    def infer(self, series: TimeSeries, score: ScoreFit, *, symmetry: Symmetry, key: jax.Array) -> Inference:
         """Perturb, partition, count, correct, solve."""
         samples = series.stacked().astype(np.float32)
         y = perturbed(samples, score.noise_level, key=keys.named(key, "labels"))
@@ -50,8 +49,8 @@ class FiniteVolume:
         derivative = tree.centroids.T @ (rate_matrix(counts, series.dt, factors) @ (weights[:, None] * tree.centroids))
         stein = stein_matrix(score.function.over, samples, score.noise_level, key=keys.named(key, "stein"))
         phi = symmetry.project(np.linalg.solve(stein.T, derivative.T).T)
-        error = self._standard_error(labels, tree.centroids, factors, stein, series, symmetry)
-        return phi, error, {"cells": tree.cells, "mean_correction": float(weights @ factors), "stein": stein.tolist()}
+        evidence = {"cells": tree.cells, "mean_correction": float(weights @ factors), "stein": stein.tolist()}
+        return Inference(phi, *self._by_block(labels, tree.centroids, factors, stein, series, symmetry), evidence)
 
     @staticmethod
     def lift(phi: Matrix) -> Matrix:
@@ -60,8 +59,8 @@ class FiniteVolume:
         return phi if least > 0 else phi + (abs(least) + 5e-4) * np.eye(len(phi))
 
     @staticmethod
-    def _standard_error(labels, centroids, factors, stein, series: TimeSeries, symmetry: Symmetry) -> Matrix:
-        """X Q diag(pi) X^T is < (c(t+h) - c(t)) kappa c(t)^T > / h of the quantised series: leave out blocks of it."""
+    def _by_block(labels, centroids, factors, stein, series: TimeSeries, symmetry: Symmetry):
+        """X Q diag(pi) X^T is < (c(t+h) - c(t)) kappa c(t)^T > / h of the quantised series, a mean over its blocks."""
         groups = error_groups(series)
         quantised = [centroids[piece] for piece in labels]
         corrected = [factors[piece, None] * centroids[piece] for piece in labels]
@@ -71,7 +70,7 @@ class FiniteVolume:
             now, later = moments.mean(weights)
             return symmetry.project(np.linalg.solve(stein.T, (later - now).T / series.dt).T)
 
-        return jackknife(estimate, groups)[1]
+        return estimate, groups
 
 
 def count_transitions(labels: Sequence[np.ndarray], cells: int) -> sp.csc_array:
