@@ -100,8 +100,8 @@ def test_entropy_production_of_a_round_rotation():
 
 
 def test_entropy_production_of_the_wells_uses_the_score_beyond_its_gaussian_part(wells, wells_model):
-    """0.8^2 < |s|^2 > with Phi = [[1, -0.8], [0.8, 1]]; < |s|^2 > over 2e5 exact scores is known to 1 %. The Gaussian of
-    the same covariance has 1.5 instead of 10.3. Smoothing by sigma = 0.05 and a short training cost a few per cent."""
+    """0.8^2 < |s|^2 > with Phi = [[1, -0.8], [0.8, 1]]; < |s|^2 > over 2e5 exact scores is known to 1 %. The Gaussian
+    of this covariance has 1.5 instead of 10.3. Smoothing by sigma = 0.05 and a short training cost a few per cent."""
     states = wells.simulate(500.0, 0.05, members=20, seed=9).stacked()
     exact = 0.64 * np.mean(np.sum(wells.score_function(states) ** 2, axis=1))
     found = wells_model.entropy_production()
@@ -119,7 +119,7 @@ def test_one_variable_relaxes_and_does_not_turn():
 
 def test_errors_are_the_scatter_over_independent_records():
     """30 records of 400 relaxation times: the scatter is known to 13 %, the error of each from few blocks is noisy; the
-    mean error must lie within half and twice the scatter. Without that of C, times would come out three times too sure."""
+    mean error must lie within half and twice the scatter. Without that of C, times would look three times too sure."""
     turn = el.systems.OrnsteinUhlenbeck(np.array([[1.0, 1.0], [-1.0, 2.0]]))
     series = exact_series(turn, dt=0.05, members=30, steps=8000, seed=4)
     models = [
