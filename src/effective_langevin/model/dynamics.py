@@ -7,6 +7,7 @@ Errors come from blocks of time drawn with replacement, Phi and C together.
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float
@@ -69,7 +70,7 @@ class Draws:
     phis: Float[np.ndarray, "draw var var"]
     covariances: Float[np.ndarray, "draw var var"]
 
-    def of(self, function: Callable[[Matrix, Matrix], np.ndarray]) -> np.ndarray:
+    def of(self, function: Callable[[Matrix, Matrix], Any]) -> np.ndarray:
         """A function of Phi and C for every draw."""
         return np.array([function(phi, c) for phi, c in zip(self.phis, self.covariances)])
 
@@ -77,21 +78,20 @@ class Draws:
 def relaxation(draws: Draws) -> Timescales:
     """1 / Re lambda and 2 pi / |Im lambda| of the eigenvalues of A = Phi C^-1; errors to first order in those of A."""
     rates, vectors = np.linalg.eig(draws.phi @ np.linalg.inv(draws.covariance))
-    order = np.lexsort((-rates.imag, rates.real.round(12)))
-    rates, vectors = rates[order], vectors[:, order]
+    order = np.lexsort((-np.imag(rates), np.real(rates).round(12)))
+    rates, weights = rates[order], np.abs(vectors.T[order]) ** 2
 
     def matched(phi: Matrix, covariance: Matrix) -> np.ndarray:
         """Eigenvalues of a draw, each in the place of the one that it belongs to."""
         found = np.linalg.eigvals(phi @ np.linalg.inv(covariance))
         return found[linear_sum_assignment(np.abs(rates[:, None] - found))[1]]
 
-    drawn, turn = draws.of(matched), np.abs(rates.imag)
+    drawn, decay, turn = draws.of(matched), np.real(rates), np.abs(np.imag(rates))
     with np.errstate(divide="ignore", invalid="ignore"):
         period = 2 * np.pi / turn
-        period_error = np.where(turn > 0, period * drawn.imag.std(axis=0) / turn, 0.0)
-    weights = np.abs(vectors.T) ** 2
+        period_error = np.where(turn > 0, period * np.imag(drawn).std(axis=0) / turn, 0.0)
     shares = weights / weights.sum(axis=1, keepdims=True)
-    return Timescales(1 / rates.real, drawn.real.std(axis=0) / rates.real**2, period, period_error, shares)
+    return Timescales(1 / decay, np.real(drawn).std(axis=0) / decay**2, period, period_error, shares)
 
 
 def rotations(draws: Draws, std: Vector) -> Circulation:
@@ -102,7 +102,7 @@ def rotations(draws: Draws, std: Vector) -> Circulation:
     turning = _turning(draws.phi, draws.covariance)
     frequency, vectors = np.linalg.eigh(1j * turning)
     fastest = np.argsort(-frequency)[: len(std) // 2]
-    second, first = np.sqrt(2) * vectors.T[fastest].real, np.sqrt(2) * vectors.T[fastest].imag
+    second, first = (np.sqrt(2) * part(vectors.T[fastest]) for part in (np.real, np.imag))
     drawn = draws.of(lambda phi, c: -np.einsum("ki,ij,kj->k", second, _turning(phi, c), first))
     root = _root(draws.covariance)
     planes = np.stack([first, second], axis=1) @ root * std

@@ -19,7 +19,7 @@ from ..estimate.score import Score, ScoreFit
 from ..estimate.score.networks import rebuilt
 from ..simulate import Ensemble, EulerMaruyama, ExponentialEuler, LeimkuhlerMatthews, StochasticHeun, integrate
 from ..simulate.steppers import Equation, Stepper
-from . import dynamics, storage
+from . import display, dynamics, storage
 
 _MANY = 256
 _RESOLUTION = {EulerMaruyama: 0.05, StochasticHeun: 0.2, ExponentialEuler: 0.1, LeimkuhlerMatthews: 0.5}
@@ -258,10 +258,10 @@ class LangevinModel:
         return x
 
     def __repr__(self) -> str:
-        return (
-            f"LangevinModel({', '.join(self.names)}; {self.mobility.method} mobility, noise level "
-            f"{self.score.noise_level:g}, stein_error {self.score.stein_error:.3f})"
-        )
+        return display.text(self)
+
+    def _repr_html_(self) -> str:
+        return display.page(self)
 
 
 def _survivors(run: Ensemble, step: float) -> np.ndarray:

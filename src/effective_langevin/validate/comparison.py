@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from .._core import checks
+from .._core import checks, html, numbers
 from .._core.resampling import jackknife
 from .._core.types import Matrix
 from ..data import TimeSeries
@@ -65,6 +65,24 @@ class Validation:
 
     def __repr__(self) -> str:
         return f"Validation(\n{self.summary()}\n)"
+
+    def _repr_html_(self) -> str:
+        """For notebooks: the verdict, the metrics with errors and floors, and where more is to be found."""
+        from .verdict import verdict
+
+        opening, *rest = verdict(self)
+        rows = [
+            [
+                name,
+                numbers.typeset(numbers.plus_minus(self.metrics[name], self.metrics[f"{name}_se"])),
+                numbers.short(self.metrics[f"{name}_floor"]) if f"{name}_floor" in self.metrics else "–",
+            ]
+            for name in METRICS
+            if name in self.metrics
+        ]
+        listed = html.table(["metric", "value ± s.e.", "data against data"], rows)
+        facts = [(name, words) for name, _, words in (sentence.partition(": ") for sentence in rest[:4])]
+        return html.card(opening, facts, listed, note='More: .summary(), .report("report.html")')
 
 
 DISTANCES = ("pdf_kl_mean", "pdf_kl_max", "acf_rmse", "covariance_error")
