@@ -16,8 +16,24 @@ from .._core.types import LagMatrices, Matrix
 from ..data import TimeSeries
 from ..estimate.mobility import Mobility
 from .canvas import DATA, MODEL, WIDTH, band, even_columns, in_rows, label, legend, panels, plain, short, styled
+from .curve_plots import plot_return_times, plot_spectra
 from .verdict import part_error
 from .wording import digits
+
+__all__ = [
+    "plot_acfs",
+    "plot_cross_correlations",
+    "plot_mobility",
+    "plot_noise_level_choice",
+    "plot_pair_densities",
+    "plot_pdfs",
+    "plot_phi_by_horizon",
+    "plot_return_times",
+    "plot_spectra",
+    "plot_stein",
+    "plot_training",
+    "plot_trajectories",
+]
 
 ANNOTATED = 6
 MASSES = (0.99, 0.9, 0.7, 0.5, 0.3, 0.1)
