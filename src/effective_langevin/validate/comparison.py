@@ -2,15 +2,18 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from .._core import checks, html, numbers
+from .._core.errors import DataError
 from .._core.resampling import jackknife
 from .._core.types import Matrix
 from ..data import TimeSeries
+from ..diagnose import Diagnosis, diagnose
 from ..estimate.mobility.base import integral_times
 from ..model import LangevinModel
 from . import distances
@@ -44,6 +47,14 @@ class Validation:
     diverged: int = 0
     original: OriginalVariables | None = None
     steps: StepSizes | None = None
+
+    @cached_property
+    def diagnosis(self) -> Diagnosis | None:
+        """What `diagnose` says about the data in the model's own variables; None where they are too few for it."""
+        try:
+            return diagnose(self.data)
+        except DataError:
+            return None
 
     def summary(self) -> str:
         """The verdict and the metrics as text."""

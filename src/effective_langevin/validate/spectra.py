@@ -85,9 +85,8 @@ def _bins(length: int, dt: float) -> tuple[np.ndarray, np.ndarray]:
 def _with_error(groups: np.ndarray, owner: np.ndarray, points: int) -> tuple[np.ndarray, np.ndarray | None]:
     """Spectra in bins, (bin, panel), with their leave-one-group-out error."""
     kept = groups[:, 2:-1].reshape(len(groups), len(owner), -1, points).mean(axis=3)
-    joined = np.zeros((len(groups), owner[-1] + 1, kept.shape[2]))
-    np.add.at(joined, (slice(None), owner), kept)
-    joined /= np.bincount(owner)[:, None]
+    first = np.flatnonzero(np.diff(owner, prepend=-1))
+    joined = np.add.reduceat(kept, first, axis=1) / np.bincount(owner)[:, None]
     if len(groups) < 4:
         return joined.mean(axis=0), None
     return jackknife(lambda w: np.tensordot(w, joined, 1) / w.sum(), len(groups))

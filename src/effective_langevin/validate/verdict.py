@@ -136,6 +136,11 @@ def acf_rmse_by_variable(validation: "Validation") -> np.ndarray:
     return np.sqrt(np.mean(gap**2, axis=0))
 
 
+def worst(errors: np.ndarray, most: int) -> list[int]:
+    """The variables with the largest errors, in their own order."""
+    return sorted(np.argsort(errors)[::-1][:most].tolist())
+
+
 def integral_times(statistics: SeriesStatistics) -> np.ndarray:
     """Integral of each autocorrelation up to its first zero, over the lags compared: the same for data and model."""
     acf = statistics.acf(np.ones(GROUPS))
