@@ -71,8 +71,10 @@ class Draws:
     covariances: Float[np.ndarray, "draw var var"]
 
     def of(self, function: Callable[[Matrix, Matrix], Any]) -> np.ndarray:
-        """A function of Phi and C for every draw."""
-        return np.array([function(phi, c) for phi, c in zip(self.phis, self.covariances)])
+        """A function of Phi and C for every draw; without draws, of the two themselves, which then have no error."""
+        return np.array(
+            [function(phi, c) for phi, c in zip(self.phis, self.covariances)] or [function(self.phi, self.covariance)]
+        )
 
 
 def relaxation(draws: Draws) -> Timescales:

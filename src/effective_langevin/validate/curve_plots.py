@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.ticker import NullFormatter
 
 from .canvas import DATA, MODEL, band, even_columns, label, legend, panels, plain, short, styled
 
@@ -30,6 +31,8 @@ def plot_spectra(
         for curve, error, colour, dashes in ((data, data_error, DATA, "-"), (model, model_error, MODEL, "--")):
             _positive_band(ax, frequency, curve[:, v], None if error is None else error[:, v], colour, dashes)
         ax.set(xscale="log", yscale="log", xlim=(frequency[0], frequency[-1]), title=short(names[v], 24))
+        ax.xaxis.set_minor_formatter(NullFormatter())
+        ax.yaxis.set_minor_formatter(NullFormatter())
         seen = np.concatenate([data[:, v], model[:, v]])
         ax.set_ylim(0.5 * seen[seen > 0].min(), 2.5 * seen.max())
         if v + columns >= len(names):

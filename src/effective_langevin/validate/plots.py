@@ -17,7 +17,6 @@ from ..data import TimeSeries
 from ..estimate.mobility import Mobility
 from .canvas import DATA, MODEL, WIDTH, band, even_columns, in_rows, label, legend, panels, plain, short, styled
 from .curve_plots import plot_return_times, plot_spectra
-from .verdict import part_error
 from .wording import digits
 
 __all__ = [
@@ -192,12 +191,11 @@ def plot_mobility(
     The colours are comparable between variables of different units; the three mobilities share one scale.
     """
     size, std = len(names), np.ones(len(names)) if std is None else np.asarray(std)
-    error, part = mobility.standard_error, part_error(mobility.standard_error)
     maps = [
-        ("Mobility Φ", mobility.matrix, error),
-        ("Diffusion, symmetric part", mobility.symmetric, part),
-        ("Circulation, antisymmetric part", mobility.antisymmetric, part * (1 - np.eye(size))),
-        ("Noise factor Σ", mobility.noise_factor, None),
+        ("Mobility Φ", mobility.matrix, mobility.standard_error),
+        ("Diffusion, symmetric part", mobility.symmetric, mobility.symmetric_error),
+        ("Circulation, antisymmetric part", mobility.antisymmetric, mobility.antisymmetric_error),
+        ("Noise factor Σ", mobility.noise_factor, mobility.noise_factor_error),
     ]
     axes = panels(4, 2, min(max(0.5 * size + 1.1, 2.3), 4.2), axes, width=min(max(1.7 * size + 2.6, 6.4), WIDTH))
     colours = [m / np.outer(std, std) for _, m, _ in maps[:3]] + [maps[3][1] / std[:, None]]

@@ -15,6 +15,7 @@ from matplotlib.figure import Figure
 
 from .._core import files
 from .._core.errors import ArgumentError
+from ..diagnose.records import Finding
 from . import report_tables as tables
 from .comparison import Validation
 from .portrait import Portrait
@@ -58,6 +59,7 @@ def render(validation: Validation, drawn: dict[str, Figure]) -> str:
         portrait=portrait,
         words=[_sentence(text, model.names) for text in portrait.sentences() if text],
         diagnosis=diagnosis,
+        findings=[_finding(f, model.names) for f in diagnosis.findings] if diagnosis else [],
         matrices=tables.matrices(validation) if model.dimension <= tables.MOST_TABLES else [],
         stein=tables.table(model.score.stein, None, model.names, write="{:.3f}".format),
         metrics=tables.metric_rows(validation),
@@ -89,16 +91,24 @@ def _embedded(figure: Figure) -> dict[str, Any]:
     return {"source": source, "width": width, "height": height}
 
 
-def _sentence(text: str, names: tuple[str, ...]) -> Markup:
+def _sentence(text: str, names: tuple[str, ...], opening: bool = True) -> Markup:
     """A sentence of the verdict with its opening in bold, minus signs, and Greek unless a variable is called Phi."""
-    opening, colon, _ = text.partition(": ")
+    first, colon, _ = text.partition(": ")
     html = escape(re.sub(r"(?<![\w-])-(?=\d)", "−", text))
-    if colon and len(opening) <= LONGEST_OPENING:
-        html = Markup("<strong>{}:</strong>").format(opening) + html[len(escape(opening)) + 1 :]
+    if opening and colon and len(first) <= LONGEST_OPENING:
+        html = Markup("<strong>{}:</strong>").format(first) + html[len(escape(first)) + 1 :]
     if not any("Phi" in name for name in names):
         html = re.sub(r"Phi_([AS])", r"Φ<sub>\1</sub>", str(html)).replace("Phi", "Φ")
+    html = re.sub(r"\^-1\b", "<sup>−1</sup>", str(html))
     html = re.sub(r"\bh\^(\d+(?:\.\d+)?)", r"<i>h</i><sup>\1</sup>", str(html)).replace("T = ", "T\u00a0=\u00a0")
     return Markup(str(html).replace(" ± ", "\u00a0±\u00a0").replace(" %", "\u00a0%"))
+
+
+def _finding(finding: Finding, names: tuple[str, ...]) -> dict[str, Any]:
+    """A finding of the diagnosis as a sentence that opens with its name."""
+    words = f"{finding.name[:1].upper()}{finding.name[1:]}: {finding.meaning}"
+    advice = _sentence(finding.advice, names, opening=False) if finding.advice else ""
+    return {"level": finding.level, "name": finding.name, "words": _sentence(words, names), "advice": advice}
 
 
 def _who(validation: Validation) -> str:

@@ -35,18 +35,14 @@ def matrices(validation: Validation) -> list[dict[str, Any]]:
     tables = [{"title": "Mobility Φ", **table(mobility.matrix, mobility.standard_error, names, mobility.interval())}]
     if validation.exact_mobility is not None:
         tables.append({"title": "Exact mobility", **table(validation.exact_mobility, None, names)})
-    parts: list[tuple[Any, Matrix, Any]] = [("Noise factor Σ", mobility.noise_factor, _factor)]
+    parts = [("Noise factor Σ", mobility.noise_factor, mobility.noise_factor_error)]
     if len(names) > 1:
         parts = [
-            (Markup("Diffusion Φ<sub>S</sub>"), mobility.symmetric, lambda phi: 0.5 * (phi + phi.T)),
-            (Markup("Circulation Φ<sub>A</sub>"), mobility.antisymmetric, lambda phi: 0.5 * (phi - phi.T)),
+            (Markup("Diffusion Φ<sub>S</sub>"), mobility.symmetric, mobility.symmetric_error),
+            (Markup("Circulation Φ<sub>A</sub>"), mobility.antisymmetric, mobility.antisymmetric_error),
             *parts,
         ]
-    return tables + [{"title": title, **table(m, mobility.error_of(part), names)} for title, m, part in parts]
-
-
-def _factor(phi: Matrix) -> Matrix:
-    return np.linalg.cholesky(0.5 * (phi + phi.T))
+    return tables + [{"title": title, **table(matrix, error, names)} for title, matrix, error in parts]
 
 
 def table(
@@ -126,10 +122,7 @@ def agreement(validation: Validation) -> dict[str, Any]:
             }
         )
     names = [f"Φ({model.names[i]}, {model.names[j]})" for i, j in pairs]
-    words = found.get("disagreement") or next(
-        (r["disagreement"] for r in found.get("agreement", ()) if r.get("disagreement")), ""
-    )
-    return {"names": names, "rows": rows, "disagreement": words}
+    return {"names": names, "rows": rows, "disagreement": found.get("disagreement", "")}
 
 
 def metric_rows(validation: Validation) -> list[dict[str, str]]:

@@ -64,8 +64,24 @@ class Mobility:
         return self.matrix - width, self.matrix + width
 
     def error_of(self, function: Callable[[Matrix], np.ndarray]) -> np.ndarray:
-        """Standard error of any function of Phi, from its replicas."""
-        return np.std([function(replica) for replica in self.replicas], axis=0)
+        """Standard error of any function of Phi, from its replicas; zero without any."""
+        found = [function(replica) for replica in self.replicas] or [function(self.matrix)]
+        return np.std(found, axis=0)
+
+    @property
+    def symmetric_error(self) -> Matrix:
+        """Standard error of Phi_S."""
+        return self.error_of(lambda phi: 0.5 * (phi + phi.T))
+
+    @property
+    def antisymmetric_error(self) -> Matrix:
+        """Standard error of Phi_A."""
+        return self.error_of(lambda phi: 0.5 * (phi - phi.T))
+
+    @property
+    def noise_factor_error(self) -> Matrix:
+        """Standard error of Sigma."""
+        return self.error_of(lambda phi: np.linalg.cholesky(0.5 * (phi + phi.T)))
 
     def to_physical(self, units: Standardizer) -> "Mobility":
         """The same mobility, with the curves among its diagnostics, in physical units."""
