@@ -5,7 +5,7 @@ import numpy as np
 import effective_langevin as el
 from effective_langevin import cli
 
-QUICK = ["--score", "gaussian", "--mobility", "log-correlation"]
+QUICK = ["--score", "gaussian", "--mobility", "quadratic-variation"]
 
 
 def run_main(monkeypatch, capsys, *arguments) -> tuple[int, str, str]:

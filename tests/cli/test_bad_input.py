@@ -231,7 +231,7 @@ def test_a_bad_word_for_an_option_is_refused(command, option, word, table, monke
 def run(tmp_path_factory):
     """A run folder without a report, made in no time."""
     base = tmp_path_factory.mktemp("bad words")
-    model = el.fit(el.read(ou_table(base / "ou.csv", LENGTH)), score=el.Gaussian(), mobility=el.LogCorrelation())
+    model = el.fit(el.read(ou_table(base / "ou.csv", LENGTH)), score=el.Gaussian(), mobility=el.QuadraticVariation())
     with runs.RunFolder(base / "run") as folder:
         folder.keep_model(model, {"data": [str(base / "ou.csv")]})
     return base / "run"

@@ -34,7 +34,7 @@ def test_the_noise_of_a_fish_school_is_said_to_depend_on_the_state(shared_data):
 
 
 def test_ten_climate_indices_of_552_months_are_called_too_few(shared_data):
-    _, result = judged(shared_data("enso_xro.npz"), mobility=el.LogCorrelation())
+    _, result = judged(shared_data("enso_xro.npz"))
     assert not result.summary().startswith("Good")
     assert "No significant circulation" in result.summary() or "not established" in result.summary()
     assert result.metrics["covariance_error_floor"] > 0.2

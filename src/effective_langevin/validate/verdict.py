@@ -157,7 +157,7 @@ def circulation(validation: "Validation") -> str:
         return _no_circulation(validation)
     rows, columns = np.triu_indices(model.dimension, 1)
     size = np.abs(phi[rows, columns]) / np.maximum(error[rows, columns], np.finfo(float).tiny)
-    groups = error_groups(validation.data, validation.integral_times)
+    groups = model.mobility.diagnostics.get("blocks") or error_groups(validation.data, validation.integral_times)
     top, limit = int(np.argmax(size)), -stdtrit(groups - 1, FALSE_ALARM / 2 / len(rows))
     i, j = rows[top], columns[top]
     standard = model.units.mobility_to_standard(model.mobility.matrix)
