@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Shaped
 from scipy.optimize import linear_sum_assignment
 
 from .._core.types import Matrix, Samples, Vector
@@ -20,14 +20,20 @@ from .._core.types import Matrix, Samples, Vector
 class Timescales:
     """Relaxation times of the linearised model, slowest first; `period` is infinite where a mode does not oscillate.
 
-    `shares` says which variables take part in a mode, (mode, var), rows summing to one, in units of their spread.
+    `directions` (mode, var) are the eigenvectors, in units of the spread of each variable; complex for an oscillation.
     """
 
     value: Vector
     standard_error: Vector
     period: Vector
     period_error: Vector
-    shares: Float[np.ndarray, "mode var"]
+    directions: Shaped[np.ndarray, "mode var"]
+
+    @property
+    def shares(self) -> Float[np.ndarray, "mode var"]:
+        """How much each variable takes part in a mode, rows summing to one."""
+        weights = np.abs(self.directions) ** 2
+        return weights / weights.sum(axis=1, keepdims=True)
 
 
 @dataclass(frozen=True)
@@ -81,7 +87,7 @@ def relaxation(draws: Draws) -> Timescales:
     """1 / Re lambda and 2 pi / |Im lambda| of the eigenvalues of A = Phi C^-1; errors to first order in those of A."""
     rates, vectors = np.linalg.eig(draws.phi @ np.linalg.inv(draws.covariance))
     order = np.lexsort((-np.imag(rates), np.real(rates).round(12)))
-    rates, weights = rates[order], np.abs(vectors.T[order]) ** 2
+    rates, directions = rates[order], vectors.T[order]
 
     def matched(phi: Matrix, covariance: Matrix) -> np.ndarray:
         """Eigenvalues of a draw, each in the place of the one that it belongs to."""
@@ -92,8 +98,7 @@ def relaxation(draws: Draws) -> Timescales:
     with np.errstate(divide="ignore", invalid="ignore"):
         period = 2 * np.pi / turn
         period_error = np.where(turn > 0, period * np.imag(drawn).std(axis=0) / turn, 0.0)
-    shares = weights / weights.sum(axis=1, keepdims=True)
-    return Timescales(1 / decay, np.real(drawn).std(axis=0) / decay**2, period, period_error, shares)
+    return Timescales(1 / decay, np.real(drawn).std(axis=0) / decay**2, period, period_error, directions)
 
 
 def rotations(draws: Draws, std: Vector) -> Circulation:

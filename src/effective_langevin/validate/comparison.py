@@ -23,6 +23,7 @@ from .steps import StepSizes
 
 _MEMBERS = 512
 _MODEL_SAMPLES = 600_000
+_REACH = 2 / 3  # of a simulated path: longer lags would have few pairs in it, or none
 
 
 @dataclass(frozen=True)
@@ -127,6 +128,7 @@ def validate(
     frames = max(2 * int(lags[-1]), min(series.n_samples, _MODEL_SAMPLES) // members, 100)
     options = {"dt": series.dt, "transformed": True, **(simulation or {})}
     paths = model.simulate(duration or frames * series.dt, members, seed, **options)
+    lags = lags[lags <= _REACH * min(len(s) for s in paths.segments)]
     edges = histogram_edges(series.stacked())
     data_statistics, model_statistics = (series_statistics(s, edges, lags) for s in (series, paths))
     metrics = _stein_and_mobility(model, exact_mobility)

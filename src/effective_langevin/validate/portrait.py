@@ -8,6 +8,7 @@ from scipy.special import stdtrit
 
 from ..model import LangevinModel
 from ..model.dynamics import Circulation, EntropyProduction, Timescales
+from .ring import channels_of
 from .wording import after_number, plus_minus, short, typeset
 
 _FALSE_ALARM = 0.0027
@@ -50,17 +51,17 @@ class Portrait:
 
     def timescale_rows(self) -> list[dict[str, str]]:
         """Relaxation time, period and variables of the slowest modes; the two of a pair that oscillates are one row."""
-        found, rows = self.timescales, []
-        for k in self._modes()[:_MOST_MODES]:
-            period = plus_minus(float(found.period[k]), float(found.period_error[k]))
-            rows.append(
-                {
-                    "time": typeset(plus_minus(float(found.value[k]), float(found.standard_error[k]))),
-                    "period": typeset(period) if np.isfinite(found.period[k]) else "",
-                    "variables": self._leading(found.shares[k]),
-                }
-            )
-        return rows
+        found = self.timescales
+        return [
+            {
+                "time": typeset(plus_minus(float(found.value[k]), float(found.standard_error[k]))),
+                "period": typeset(plus_minus(float(found.period[k]), float(found.period_error[k])))
+                if np.isfinite(found.period[k])
+                else "",
+                "where": self._where(k),
+            }
+            for k in self._modes()[:_MOST_MODES]
+        ]
 
     def rotation_rows(self) -> list[dict[str, str]]:
         """Frequency, period and plane of the fastest rotations."""
@@ -97,7 +98,7 @@ class Portrait:
             span = f"its correlations begin to decay over {times[0]}{unit}"
         else:
             span = f"its correlations begin to decay over {times[0]}{unit} in the slowest direction"
-            span += f" ({self._leading(found.shares[0])}) and over {times[-1]}{unit} in the fastest"
+            span += f" ({self._where(0)}) and over {times[-1]}{unit} in the fastest"
         swings = [k for k in self._modes() if np.isfinite(found.period[k]) and found.period[k] < 20 * found.value[k]]
         if swings:
             period = plus_minus(float(found.period[swings[0]]), float(found.period_error[swings[0]]))
@@ -148,19 +149,27 @@ class Portrait:
         return float(-stdtrit(blocks - 1, _FALSE_ALARM / (size * (size - 1))))
 
     def _modes(self) -> list[int]:
-        """Modes, one of each pair that oscillates."""
+        """Modes, one of each pair that is the same: an oscillation, or sine and cosine on a ring."""
         times, periods = self.timescales.value, self.timescales.period
-        pair = np.isfinite(periods[1:]) & np.isclose(times[1:], times[:-1]) & np.isclose(periods[1:], periods[:-1])
+        same = np.isclose(times[1:], times[:-1]) & np.isclose(periods[1:], periods[:-1])
         kept: list[int] = []
         for k in range(len(times)):
-            if not (k and pair[k - 1] and kept[-1] == k - 1):
+            paired = k and same[k - 1] and kept[-1] == k - 1
+            if not (paired and (np.isfinite(periods[k]) or self._where(k) == self._where(k - 1))):
                 kept.append(k)
         return kept
 
-    def _leading(self, shares: np.ndarray) -> str:
-        """The variables that take part in a mode, the strongest first."""
+    def _where(self, mode: int) -> str:
+        """The variables that take part in a mode, the strongest first; on a ring, its number of waves."""
+        channels = channels_of(self.model.provenance)
+        if channels is not None:
+            fields = self.timescales.directions[mode].reshape(channels, -1)
+            power = np.sum(np.abs(np.fft.fft(fields, axis=1)) ** 2, axis=0)
+            wave = int(np.argmax(power))
+            return f"Fourier mode {min(wave, fields.shape[1] - wave)}"
+        shares = self.timescales.shares[mode]
         order = [v for v in np.argsort(-shares) if shares[v] > _TAKES_PART][:_NAMED]
-        return ", ".join(self.model.names[v] for v in order) if order else "spread over many variables"
+        return ", ".join(self.model.names[v] for v in order) if order else "many variables"
 
     def _planes(self) -> list[str]:
         """Each plane in words: from which variable towards which, with signs."""
@@ -168,7 +177,7 @@ class Portrait:
         for first, second in self.circulation.planes / self.model.units.std:
             size = first**2 + second**2
             if size.max() < _TAKES_PART * size.sum():
-                words.append("in a plane spread over many variables")
+                words.append("in a plane of many variables")
                 continue
             i, j = np.argsort(-size)[:2]
             towards = first[i] * second[j] - first[j] * second[i] > 0

@@ -99,7 +99,8 @@ def _sentence(text: str, names: tuple[str, ...], opening: bool = True) -> Markup
         html = Markup("<strong>{}:</strong>").format(first) + html[len(escape(first)) + 1 :]
     if not any("Phi" in name for name in names):
         html = re.sub(r"Phi_([AS])", r"Φ<sub>\1</sub>", str(html)).replace("Phi", "Φ")
-    html = re.sub(r"\^-1\b", "<sup>−1</sup>", str(html))
+    html = re.sub(r"\^[-−]1\b", "<sup>−1</sup>", str(html)).replace("-&gt;", "→")
+    html = re.sub(r"`([^`]+)`", r"<code>\1</code>", html)
     html = re.sub(r"\bh\^(\d+(?:\.\d+)?)", r"<i>h</i><sup>\1</sup>", str(html)).replace("T = ", "T\u00a0=\u00a0")
     return Markup(str(html).replace(" ± ", "\u00a0±\u00a0").replace(" %", "\u00a0%"))
 
