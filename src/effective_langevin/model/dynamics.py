@@ -102,17 +102,17 @@ def relaxation(draws: Draws) -> Timescales:
 
 
 def rotations(draws: Draws, std: Vector) -> Circulation:
-    """Planes and frequencies of dy = -B y dt with B = C^-1/2 Phi_A C^-1/2 and y = C^-1/2 x, in which C is round.
+    """Planes and frequencies of dy = -B y dt with B = L^-1 Phi_A L^-T and y = L^-1 x, C = L L^T: in y, C is round.
 
-    B is antisymmetric: -B u = omega v, -B v = -omega u in each plane. The error of omega is that of -v^T B u.
+    B is antisymmetric: -B u = omega v, -B v = -omega u in each plane. The error of omega is that of -v^T B u, which to
+    first order does not see that L, too, is another one in every draw: that only turns y.
     """
     turning = _turning(draws.phi, draws.covariance)
     frequency, vectors = np.linalg.eigh(1j * turning)
     fastest = np.argsort(-frequency)[: len(std) // 2]
     second, first = (np.sqrt(2) * part(vectors.T[fastest]) for part in (np.real, np.imag))
     drawn = draws.of(lambda phi, c: -np.einsum("ki,ij,kj->k", second, _turning(phi, c), first))
-    root = _root(draws.covariance)
-    planes = np.stack([first, second], axis=1) @ root * std
+    planes = np.stack([first, second], axis=1) @ np.linalg.cholesky(draws.covariance).T * std
     return Circulation(frequency[fastest], drawn.std(axis=0), planes)
 
 
@@ -141,11 +141,7 @@ def _kernel(phi: Matrix) -> Matrix:
 
 
 def _turning(phi: Matrix, covariance: Matrix) -> Matrix:
-    whiten = np.linalg.inv(_root(covariance))
-    return whiten @ (0.5 * (phi - phi.T)) @ whiten
-
-
-def _root(covariance: Matrix) -> Matrix:
-    """The symmetric square root."""
-    values, vectors = np.linalg.eigh(covariance)
-    return (vectors * np.sqrt(values)) @ vectors.T
+    """L^-1 Phi_A L^-T with C = L L^T."""
+    root = np.linalg.cholesky(covariance)
+    half = np.linalg.solve(root, 0.5 * (phi - phi.T))
+    return np.linalg.solve(root, half.T).T
