@@ -28,6 +28,7 @@ from .estimate.mobility import (
 )
 from .estimate.score import KGMM, MLP, DenoisingScore, Gaussian, UNet1D
 from .estimate.symmetry import Translations, TranslationsAndReflections
+from .estimator import LangevinEstimator
 from .fit import fit
 from .model import LangevinModel, load
 from .predict import predict_held_out
@@ -50,6 +51,7 @@ __all__ = [
     "FiniteVolume",
     "Gaussian",
     "IntegratedResponse",
+    "LangevinEstimator",
     "LangevinModel",
     "LeimkuhlerMatthews",
     "LogCorrelation",

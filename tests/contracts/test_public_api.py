@@ -25,6 +25,7 @@ PUBLIC = [
     "FiniteVolume",
     "Gaussian",
     "IntegratedResponse",
+    "LangevinEstimator",
     "LangevinModel",
     "LeimkuhlerMatthews",
     "LogCorrelation",

@@ -173,7 +173,7 @@ def estimate_score(series: TimeSeries, strategy: ScoreStrategy, symmetry: Symmet
     ]
     parts = [symmetry.project(part) for part in parts]
     stein, uncertainty = np.mean(parts, axis=0), np.std(parts, axis=0, ddof=1) / np.sqrt(_STEIN_PARTS)
-    covariance = symmetry.project(covariance_matrix(train, noise_level))
+    covariance = symmetry.project(covariance_matrix(np.concatenate([train, held_out]), noise_level))
     return ScoreFit(
         score, noise_level, stein, float(np.linalg.norm(uncertainty) / np.sqrt(len(stein))), covariance, diagnostics
     )
