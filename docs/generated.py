@@ -1,7 +1,8 @@
 """What the pages take from files of the repository when they are built: tables of results, metrics, figures.
 
-A line `<!-- table: PATH -->`, `<!-- metrics: PATH -->` (JSON, {row: {metric: value}}) or `<!-- figure: PATH | CAPTION -->`
-is replaced. A path may be a pattern: the first match is taken. What has not been made yet leaves a sentence that says so.
+A line `<!-- table: PATH -->`, `<!-- metrics: PATH -->` (JSON, {row: {metric: value}}) or
+`<!-- figure: PATH | CAPTION -->` is replaced. A path may be a pattern: the first match is taken. What has not been made
+yet leaves a sentence that says so.
 """
 
 import json

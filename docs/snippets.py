@@ -57,14 +57,17 @@ def run(page: Path, folder: Path) -> list[Snippet]:
 
 
 def _in_shell(code: str) -> None:
-    """Each line that starts with $ is a call of the package's command."""
+    """Each line is a call of the package's command, perhaps with its output sent to a file."""
     from effective_langevin.cli import main
 
     for line in code.splitlines():
-        words = shlex.split(line.removeprefix("$ "), comments=True)
-        if not line.startswith("$ ") or words[0] != "effective-langevin":
+        words, _, file = line.removeprefix("$ ").partition(" > ")
+        if not line.startswith("$ effective-langevin "):
             raise ValueError(f"Only calls of effective-langevin can be run, but got {line!r}.")
-        with mock.patch.object(sys, "argv", words):
+        with contextlib.ExitStack() as stack:
+            stack.enter_context(mock.patch.object(sys, "argv", shlex.split(words, comments=True)))
+            if file:
+                stack.enter_context(contextlib.redirect_stdout(stack.enter_context(open(file, "w"))))
             try:
                 main()
             except SystemExit as end:
