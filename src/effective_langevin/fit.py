@@ -2,8 +2,9 @@
 
 import os
 import platform
+from collections.abc import Sequence
 from contextlib import nullcontext
-from dataclasses import asdict, replace
+from dataclasses import fields, is_dataclass, replace
 from importlib.metadata import version
 from typing import Any
 
@@ -12,6 +13,9 @@ import numpy as np
 
 from ._core import checkpoints, checks, keys, progress
 from .data import Standardizer, TimeSeries
+from .data.preprocess import Chain
+from .data.preprocess.base import Transform
+from .data.preprocess.chain import as_chain
 from .estimate.mobility import IntegratedResponse, estimate_mobility
 from .estimate.mobility.base import MobilityStrategy
 from .estimate.score import KGMM, DenoisingScore, estimate_score
@@ -27,6 +31,7 @@ _KEPT_STATES = 4096
 def fit(
     series: TimeSeries,
     *,
+    preprocess: Transform | Sequence[Transform] | None = None,
     score: ScoreStrategy | None = None,
     mobility: MobilityStrategy | None = None,
     symmetry: Symmetry | None = None,
@@ -36,12 +41,17 @@ def fit(
 ) -> LangevinModel:
     """Learn the effective Langevin equation dx = Phi s(x) dt + sqrt(2) Sigma dW of a stationary series.
 
-    `score` defaults to `KGMM` up to 6 variables and `DenoisingScore` above; `mobility` to `IntegratedResponse`. What is
-    not given is chosen from the data; the evidence is in `model.diagnostics`. A `symmetry` of the process, such as
-    `Translations()`, is imposed on score and mobility, and tested on the data. `show_progress` draws a bar per stage.
-    With a folder `checkpoint`, an interrupted fit continues where it was when called again with the same arguments.
+    `preprocess` is a transform of `el.preprocess`, or several in order: the equation is one of the variables that they
+    leave, and simulated paths come back in those of the series. `score` defaults to `KGMM` up to 6 variables and
+    `DenoisingScore` above; `mobility` to `IntegratedResponse`. What is not given is chosen from the data; the evidence
+    is in `model.diagnostics`. A `symmetry` of the process, such as `Translations()`, is imposed on score and mobility,
+    and tested on the data. `show_progress` draws a bar per stage. With a folder `checkpoint`, an interrupted fit
+    continues where it was when called again with the same arguments.
     """
     checks.instance_of("series", series, (TimeSeries,), "Wrap your array first: el.TimeSeries(values, dt=...).")
+    chain = as_chain(preprocess)
+    transform = chain.fit(series) if chain else None
+    series = transform.apply(series) if transform else series
     checks.enough_samples(series.n_samples, _LEAST_SAMPLES, "a fit")
     key = keys.key_from_seed(seed)
     score = score or (KGMM() if series.dimension <= _KGMM_DIMENSIONS else DenoisingScore())
@@ -74,20 +84,32 @@ def fit(
         series.units,
         series.time_unit,
         states,
-        _provenance(series, score, mobility, symmetry, seed),
+        _provenance(series, chain, score, mobility, symmetry, seed),
+        transform,
+        min(series.starts),
     )
 
 
-def describe(strategy: Any) -> dict[str, Any]:
-    """A strategy as plain data: its kind and its settings."""
-    return {"kind": type(strategy).__name__, **asdict(strategy)}
+def describe(strategy: Any) -> Any:
+    """A strategy as plain data: its kind and its settings, and so on for those within it."""
+    if isinstance(strategy, list | tuple):
+        return [describe(entry) for entry in strategy]
+    if not is_dataclass(strategy):
+        return strategy
+    return {"kind": type(strategy).__name__, **{f.name: describe(getattr(strategy, f.name)) for f in fields(strategy)}}
 
 
 def _provenance(
-    series: TimeSeries, score: ScoreStrategy, mobility: MobilityStrategy, symmetry: Symmetry, seed: int
+    series: TimeSeries,
+    chain: Chain | None,
+    score: ScoreStrategy,
+    mobility: MobilityStrategy,
+    symmetry: Symmetry,
+    seed: int,
 ) -> dict[str, Any]:
     return {
         "seed": seed,
+        "preprocess": describe(chain.steps) if chain else [],
         "score": describe(score),
         "mobility": describe(mobility),
         "symmetry": describe(symmetry),

@@ -11,9 +11,12 @@ import time
 from pathlib import Path
 from typing import Any
 
+from ._core import files
 from ._core.errors import ArgumentError
 from .model import LangevinModel
 from .validate import Validation
+
+CONFIG, MODEL, METRICS = "config.toml", "model.safetensors", "metrics.json"
 
 
 class RunFolder:
@@ -26,7 +29,7 @@ class RunFolder:
     def __init__(self, path: Path, overwrite: bool = False):
         if path.exists() and not overwrite:
             raise ArgumentError(f"The folder {path} exists already. Choose another --out, or pass --overwrite.")
-        if path.exists() and not (path / "config.toml").is_file():
+        if path.exists() and not (path / CONFIG).is_file():
             raise ArgumentError(f"{path} exists and is not a run folder of effective-langevin: it is left untouched.")
         self.path, self.partial = path, path.with_name(path.name + ".partial")
         self.started = time.monotonic()
@@ -59,7 +62,7 @@ class RunFolder:
     @property
     def model_path(self) -> Path:
         """Where the model is kept while the run goes on."""
-        return self.partial / "model.safetensors"
+        return self.partial / MODEL
 
     def left_behind(self) -> str:
         """What an interrupted run leaves, in words."""
@@ -72,24 +75,42 @@ class RunFolder:
     def keep_model(self, model: LangevinModel, settings: dict[str, Any]) -> None:
         """Store the model and its settings as soon as they exist."""
         model.save(self.model_path)
-        (self.partial / "config.toml").write_text(to_toml({**settings, **model.provenance}))
+        write_text(self.partial / CONFIG, to_toml({**settings, **recorded(model)}))
 
     def keep_validation(self, validation: Validation, seconds: dict[str, float]) -> dict[str, float]:
         """Store figures, report and metrics; returns the metrics with the time of each stage and memory."""
-        from .validate.report import figures, write_report
+        spent = {"wall_seconds": time.monotonic() - self.started, "peak_memory_mb": peak_memory_mb()}
+        return write_validation(validation, self.partial, {**seconds, **spent})
 
-        drawn = figures(validation)
-        for name, figure in drawn.items():
-            figure.savefig(self.partial / "figures" / f"{name}.png", dpi=150)
-        write_report(validation, self.partial / "report.html", drawn=drawn)
-        metrics = {
-            **validation.metrics,
-            **seconds,
-            "wall_seconds": time.monotonic() - self.started,
-            "peak_memory_mb": peak_memory_mb(),
-        }
-        (self.partial / "metrics.json").write_text(json.dumps(metrics, indent=2) + "\n")
-        return metrics
+
+def recorded(model: LangevinModel) -> dict[str, Any]:
+    """The provenance of a model as settings that a run can be repeated from, with what was found under `found`."""
+    found = {"names": model.names, "dt": model.dt, "time_unit": model.time_unit}
+    settings = dict(model.provenance)
+    found |= {key: settings.pop(key) for key in ("samples", "segments", "dropped", "forced") if key in settings}
+    versions = settings.pop("versions", {})
+    return {**settings, "found": found, "versions": versions}
+
+
+def write_validation(validation: Validation, folder: Path, spent: dict[str, float]) -> dict[str, float]:
+    """Write figures, report and metrics into a run folder; each file appears once it is complete."""
+    from .validate.report import figures, write_report
+
+    drawn = figures(validation)
+    (folder / "figures").mkdir(exist_ok=True)
+    for name, figure in drawn.items():
+        with files.replaced(folder / "figures" / f"{name}.png") as temporary:
+            figure.savefig(temporary, dpi=150)
+    write_report(validation, folder / "report.html", drawn=drawn)
+    metrics = {**validation.metrics, **spent}
+    write_text(folder / METRICS, json.dumps(metrics, indent=2) + "\n")
+    return metrics
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write a text file whole or not at all."""
+    with files.replaced(path) as temporary:
+        temporary.write_text(text, encoding="utf-8")
 
 
 def unused_folder(stem: str) -> Path:
@@ -108,13 +129,26 @@ def peak_memory_mb() -> float:
 
 
 def to_toml(settings: dict[str, Any], table: str = "") -> str:
-    """Plain settings as TOML: scalars and lists first, then one table per nested dictionary; None is left out."""
-    plain = {k: v for k, v in settings.items() if v is not None and not isinstance(v, dict)}
-    lines = [f"{key} = {json.dumps(list(v) if isinstance(v, tuple) else v)}" for key, v in plain.items()]
-    head = [f"[{table}]"] if table and lines else []
-    text = "\n".join(head + lines) + "\n" if lines else ""
-    for key, value in settings.items():
-        if isinstance(value, dict):
-            name = json.dumps(key) if not key.replace("-", "").replace("_", "").isalnum() else key
-            text += ("\n" if text else "") + to_toml(value, f"{table}.{name}" if table else name)
+    """Plain settings as TOML: scalars and lists, then tables, lists of tables entry by entry; None is left out."""
+    tables = {k: v for k, v in settings.items() if isinstance(v, dict) or _is_list_of_tables(v)}
+    plain = {k: v for k, v in settings.items() if v is not None and k not in tables}
+    text = "".join(f"{_key(key)} = {_literal(value)}\n" for key, value in plain.items())
+    for key, value in tables.items():
+        name = f"{table}.{_key(key)}" if table else _key(key)
+        for head, entry in [(f"[{name}]", value)] if isinstance(value, dict) else [(f"[[{name}]]", v) for v in value]:
+            body = to_toml(entry, name)
+            text += ("\n" if text else "") + (f"{head}\n" if body[:1] not in ("", "[") or head[1] == "[" else "") + body
     return text
+
+
+def _is_list_of_tables(value: Any) -> bool:
+    return isinstance(value, list | tuple) and len(value) > 0 and all(isinstance(v, dict) for v in value)
+
+
+def _key(key: str) -> str:
+    return key if key.replace("-", "").replace("_", "").isalnum() and key.isascii() else json.dumps(key)
+
+
+def _literal(value: Any) -> str:
+    """A value in TOML, which writes numbers, texts, truth values and lists of them as JSON does."""
+    return json.dumps(list(value) if isinstance(value, tuple) else value, ensure_ascii=False)

@@ -13,7 +13,6 @@ from effective_langevin.estimate.mobility import estimate_mobility
 from effective_langevin.estimate.mobility.base import error_groups
 from effective_langevin.estimate.mobility.response import (
     _effective,
-    _limit,
     _Moments,
     quadratic_variation_slope,
     widening_lags,
@@ -97,35 +96,6 @@ def test_reflections_leave_no_circulation_and_what_they_took_away_is_reported(re
     reversible = inferred(exact_series(reversible_ring_process(8), 0.2, 8, 500, 1), BOTH)
     assert reversible.diagnostics["antisymmetry_before_projection"] < 0.1 * ratio
     assert "antisymmetry_before_projection" not in inferred(records[0], RING).diagnostics
-
-
-# A mobility that depends on the horizon.
-
-AT_ZERO = np.array([[1.0, 0.4], [-0.6, 1.5]])
-
-
-@pytest.mark.parametrize(
-    ("drift", "curvature", "rule"),
-    [(0.5, 0.0, "limit"), (-0.5, 0.2, "limit"), (0.05, 0.0, "mean")],
-    ids=["a line", "a parabola", "hardly"],
-)
-def test_phi_is_extrapolated_to_short_horizons_where_it_drifts_and_averaged_where_it_does_not(drift, curvature, rule):
-    """Phi(T) = Phi_0 (1 + drift t + curvature t^2), t = T / T_max, with errors of 0.01 in each of 16 groups:
-    a line or a parabola through it ends at Phi_0 within 4 standard errors, its mean does not."""
-    t = np.arange(1, 13)[:, None, None] / 12
-    exact = AT_ZERO * (1 + drift * t + curvature * t**2)
-    groups = exact + 0.01 * np.random.default_rng(0).normal(size=(16, *exact.shape))
-
-    def curve(weights):
-        return np.tensordot(weights / weights.sum(), groups, 1)
-
-    horizons, evidence = _limit(curve, np.ones(12), 16)
-    phi, error = jackknife(lambda weights: np.tensordot(horizons, curve(weights), 1), 16)
-    assert evidence["horizon_rule"] == rule
-    expected = AT_ZERO if rule == "limit" else exact.mean(axis=0)
-    assert (np.abs(phi - expected) < 4 * error).all()
-    assert error.max() < 0.02
-    assert (np.abs(phi - exact.mean(axis=0)) > 4 * error).any() == (rule == "limit")
 
 
 @pytest.mark.parametrize(("time", "groups"), [(0.5, 20), (0.01, 32), (30.0, 4)])

@@ -4,6 +4,7 @@ Every message reads "Argument `name` must be ..., but got ...", plus a hint how 
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from difflib import get_close_matches
 from numbers import Integral, Real
 from typing import Any
 
@@ -15,6 +16,21 @@ from .errors import ArgumentError, DataError
 def _bad(name: str, must: str, got: object, hint: str = "") -> ArgumentError:
     message = f"Argument `{name}` must be {must}, but got {got!r}."
     return ArgumentError(f"{message} {hint}".rstrip())
+
+
+def refused(name: str, must: str, got: object, hint: str = "") -> ArgumentError:
+    """The error for a value that only the caller can tell to be wrong; to be raised."""
+    return _bad(name, must, got, hint)
+
+
+def known_keys(given: Iterable[str], known: Iterable[str], where: str) -> None:
+    """Refuse a setting that does not exist, and name the nearest that does."""
+    known = list(known)
+    for key in given:
+        if key not in known:
+            near = get_close_matches(key, known, 1, 0.5)
+            hint = f"Did you mean `{near[0]}`?" if near else f"There are: {', '.join(known) or 'none'}."
+            raise ArgumentError(f"There is no setting `{key}` in {where}. {hint}")
 
 
 def _is_number(value: Any) -> bool:
@@ -154,6 +170,14 @@ def shaped_array(name: str, value: Any, shape: tuple[int | None, ...], describe:
     if not fits:
         raise ArgumentError(f"Argument `{name}` must have shape {describe}, but got {array.shape}.")
     return array
+
+
+def finite(name: str, value: np.ndarray) -> np.ndarray:
+    """Return an array that holds neither NaN nor infinities."""
+    if not np.isfinite(value).all():
+        first = tuple(int(i) for i in np.argwhere(~np.isfinite(value))[0])
+        raise ArgumentError(f"Argument `{name}` must be finite, but got {value[first]!r} at index {first}.")
+    return value
 
 
 def real_samples(value: Any, where: str = "The series") -> np.ndarray:

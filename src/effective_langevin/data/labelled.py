@@ -20,7 +20,7 @@ def to_xarray(series: TimeSeries, *, dataset: bool = False, origin: str | None =
     """
     import xarray as xr
 
-    values, times, starts = _on_one_axis(series)
+    values, times, starts = on_one_axis(series)
     if starts is not None and origin is not None:
         raise DataError("The records begin too far apart for one axis of dates. Leave `origin` out.")
     coords: dict[str, Any] = {
@@ -42,7 +42,7 @@ def to_xarray(series: TimeSeries, *, dataset: bool = False, origin: str | None =
     )
 
 
-def _on_one_axis(series: TimeSeries) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
+def on_one_axis(series: TimeSeries) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
     """(member, time, var) values, the time axis, and the start of each member where there is no common axis."""
     numbers = {record: i for i, record in enumerate(dict.fromkeys(series.records))}
     members = [numbers[r] for r in series.records]
@@ -69,6 +69,10 @@ def _time_coordinate(times: np.ndarray, unit: str, origin: str | None) -> tuple[
     if origin is None:
         return times, {**attrs, **_units(unit)}
     name = checks.one_of("time_unit", timeunits.canonical(unit) or unit, timeunits.SECONDS)
+    try:
+        np.datetime64(origin)
+    except ValueError:
+        raise checks.refused("origin", "a date such as 1970-01-01", origin) from None
     attrs["standard_name"] = "time"
     if name in timeunits.CALENDAR:
         months = np.rint(times * (12 if name == "year" else 1)).astype("timedelta64[M]")

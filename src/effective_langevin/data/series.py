@@ -46,7 +46,7 @@ class TimeSeries:
     ):
         dt = checks.positive_number("dt", dt, _DT_HINT)
         records = _as_records(values)
-        _check_orientation(records, named=names is not None)
+        check_orientation(records, named=names is not None)
         origins = checks.number_or_numbers("start", start, len(records), "record")
         segments, places = _split_at_gaps(records)
         checks.enough_samples(sum(len(s) for s in segments), 2, "a time series")
@@ -214,7 +214,7 @@ def _split_at_gaps(records: list[Samples]) -> tuple[tuple[Samples, ...], list[tu
     return tuple(pieces), places
 
 
-def _check_orientation(records: list[Samples], named: bool) -> None:
+def check_orientation(records: list[Samples], named: bool) -> None:
     """Refuse one record with more variables than samples; several records, or names, say which axis is which."""
     length, width = records[0].shape
     if width == 0:

@@ -11,13 +11,13 @@ import jax.numpy as jnp
 import numpy as np
 
 from .._core import checks, keys
-from .._core.errors import ArgumentError, DivergenceError, EstimateWarning, ModelFileError
+from .._core.errors import ArgumentError, DataError, DivergenceError, EstimateWarning, ModelFileError
 from .._core.types import Samples
-from ..data import Standardizer, TimeSeries
+from ..data import Standardizer, TimeSeries, preprocess
 from ..estimate.mobility import Mobility
 from ..estimate.score import Score, ScoreFit
 from ..estimate.score.networks import rebuilt
-from ..simulate import EulerMaruyama, ExponentialEuler, LeimkuhlerMatthews, StochasticHeun, integrate
+from ..simulate import Ensemble, EulerMaruyama, ExponentialEuler, LeimkuhlerMatthews, StochasticHeun, integrate
 from ..simulate.steppers import Equation, Stepper
 from . import storage
 
@@ -39,7 +39,10 @@ class LangevinDrift(eqx.Module):
 class LangevinModel:
     """An effective Langevin equation with the steady state of the data by construction.
 
-    Everything public is in physical units. `states` are samples of the data from which simulations start.
+    Everything public is in physical units. `states` are samples of the data from which simulations start, `start` is
+    the time at which the record began. With a `transform` (`fit(preprocess=...)`) the equation is one of transformed
+    variables, and these are what `names`, `mobility`, `score_function`, `drift`, `diffusion` and `states` speak of;
+    `simulate` comes back to the variables of the series.
     """
 
     units: Standardizer
@@ -51,10 +54,12 @@ class LangevinModel:
     time_unit: str
     states: Samples
     provenance: dict[str, Any] = field(default_factory=dict)
+    transform: preprocess.FittedTransform | None = None
+    start: float = 0.0
 
     @property
     def dimension(self) -> int:
-        """Number of variables."""
+        """Number of variables of the equation."""
         return len(self.names)
 
     @property
@@ -71,19 +76,29 @@ class LangevinModel:
         }
 
     def score_function(self, x: Samples) -> Samples:
-        """grad ln p at each state, (..., var) -> (..., var)."""
+        """grad ln p at each state, (..., var) -> (..., var), in the model's own variables."""
         x = self._states_like(x)
         flat = self.units.to_standard(x.reshape(-1, self.dimension))
         return self.units.score_to_physical(self.score.function.over(flat).astype(float)).reshape(x.shape)
 
     def drift(self, x: Samples) -> Samples:
-        """Phi s(x) at each state, (..., var) -> (..., var)."""
+        """Phi s(x) at each state, (..., var) -> (..., var), in the model's own variables."""
         return self.score_function(x) @ self.mobility.matrix.T
 
     def diffusion(self, x: Samples) -> np.ndarray:
-        """The diffusion tensor sym(Phi) at each state, (..., var) -> (..., var, var); here the same everywhere."""
+        """The diffusion tensor sym(Phi) at each state, (..., var) -> (..., var, var); here the same everywhere.
+
+        In the model's own variables.
+        """
         x = self._states_like(x)
         return np.broadcast_to(self.mobility.symmetric, (*x.shape[:-1], self.dimension, self.dimension))
+
+    def transformed(self, series: TimeSeries) -> TimeSeries:
+        """A series like the one the model was fitted to, in the model's own variables."""
+        own = series if self.transform is None else self.transform.apply(series)
+        if own.dimension != self.dimension:
+            raise DataError(f"The model has {self.dimension} variables, but the series has {own.dimension}.")
+        return own
 
     def simulate(
         self,
@@ -97,15 +112,23 @@ class LangevinModel:
         noise: np.ndarray | None = None,
         stepper: Stepper | None = None,
         denoise: bool | None = None,
+        start: float | None = None,
+        transformed: bool = False,
     ) -> TimeSeries:
         """Simulate an ensemble; returns (member, time, var), sampled every `dt` (default: that of the data).
 
-        The integrator's `step` follows from the stiffness unless given. `initial` is (member, var), default: states of
-        the data. `noise` supplies Brownian increments, (member, step, var), each of variance `step`. The stepper is
-        `LeimkuhlerMatthews` for a model without circulation, `StochasticHeun` otherwise or with given `noise`. The
-        equation has the steady state of the data blurred by the noise level; `denoise` returns the expected clean
-        state y + sigma^2 s(y) instead, by default where the blur exceeds the spread of the data in some direction.
-        A member that diverges is left out with a warning; the others go on.
+        Paths come back in the variables and units of the series, with what `preprocess` took away put back: at `start`,
+        the time at which the paths begin, and after. Default: the start of the record, so that the ensemble is one of
+        other histories that the record might have had; beyond the record, a season goes on and a trend keeps its last
+        value. With `transformed`, paths stay in the model's own variables.
+
+        The integrator's `step` follows from the stiffness unless given. `initial` is (member, var) in the variables of
+        the series, or, for a model with delays, their past, (member, time, var), up to `start`; default: states of the
+        data, whatever their season. `noise` supplies Brownian increments, (member, step, var), each of variance `step`.
+        The stepper is `LeimkuhlerMatthews` for a model without circulation, `StochasticHeun` otherwise or with given
+        `noise`. The equation has the steady state of the data blurred by the noise level; `denoise` returns the
+        expected clean state y + sigma^2 s(y) instead, by default where the blur exceeds the spread of the data in some
+        direction. A member that diverges is left out with a warning; the others go on.
         """
         duration = checks.positive_number("duration", duration)
         dt = checks.optional_positive_number("dt", dt) or self.dt
@@ -114,13 +137,14 @@ class LangevinModel:
         wanted = checks.optional_positive_number("step", step) or self.automatic_step(stepper)
         save_every, frames = max(1, int(np.ceil(dt / wanted - 1e-6))), max(1, round(duration / dt))
         step, key = dt / save_every, keys.key_from_seed(seed)
-        start = self._initial(initial, members, key)
+        begin = self.start if start is None else checks.number_or_numbers("start", start, 1, "path")[0]
+        states = self._initial(initial, members, begin, key)
         if noise is not None:
             shape = (members, frames * save_every, self.dimension)
             noise = checks.shaped_array("noise", noise, shape, f"(member, step, var) = {shape} at step {step:g}")
         run = integrate(
             stepper.advance(self._equation(members), step),
-            start,
+            states,
             frames=frames,
             save_every=save_every,
             step=step,
@@ -128,24 +152,19 @@ class LangevinModel:
             noise=noise,
             bound=1e3,
         )
-        if run.diverged.all():
-            raise DivergenceError(
-                f"All {members} members diverged at step {step:g}. Give a smaller `step`, or refit with a "
-                "larger noise level: the learned score may point outwards beyond the data."
-            )
-        if run.diverged.any():
-            warnings.warn(
-                f"{int(run.diverged.sum())} of {members} members diverged at step {step:g} and were left out. "
-                "Give a smaller `step`.",
-                EstimateWarning,
-                stacklevel=2,
-            )
-        paths = run.paths[run.alive]
+        paths = _survivors(run, step)
         if (not self.score.resolved) if denoise is None else denoise:
-            states = paths.reshape(-1, self.dimension)
-            paths = (states + self.score.noise_level**2 * self.score.function.over(states)).reshape(paths.shape)
-        paths = self.units.to_physical(paths.astype(float))
-        return TimeSeries(paths, dt, names=self.names, units=self.unit_labels, time_unit=self.time_unit)
+            blurred = paths.reshape(-1, self.dimension)
+            paths = (blurred + self.score.noise_level**2 * self.score.function.over(blurred)).reshape(paths.shape)
+        own = TimeSeries(
+            self.units.to_physical(paths.astype(float)),
+            dt,
+            names=self.names,
+            units=self.unit_labels,
+            time_unit=self.time_unit,
+            start=begin,
+        )
+        return own if self.transform is None or transformed else self.transform.invert(own)
 
     def automatic_step(self, stepper: Stepper | None = None) -> float:
         """A step that resolves the stiffest direction met by 99 % of the states, at the accuracy of the stepper."""
@@ -181,12 +200,26 @@ class LangevinModel:
             centre=jnp.zeros(self.dimension),
         )
 
-    def _initial(self, initial: Samples | None, members: int, key: jax.Array) -> Samples:
+    def _initial(self, initial: Samples | None, members: int, start: float, key: jax.Array) -> Samples:
+        """Standardised starting points: as given, or drawn from the states of the data."""
         if initial is None:
             rows = np.asarray(jax.random.choice(keys.named(key, "initial"), len(self.states), (members,)))
-            initial = self.states[rows]
-        initial = checks.shaped_array("initial", initial, (members, self.dimension), f"({members}, {self.dimension})")
-        return self.units.to_standard(initial)
+            return self.units.to_standard(self.states[rows])
+        width = self.dimension if self.transform is None else len(self.transform.names)
+        if self.transform is not None and np.ndim(initial) == 3:
+            past = checks.shaped_array("initial", initial, (members, None, width), f"({members}, time, {width})")
+        else:
+            past = checks.shaped_array("initial", initial, (members, width), f"({members}, {width})")[:, None]
+        checks.finite("initial", past)
+        return self.units.to_standard(past[:, -1] if self.transform is None else self._present(past, start))
+
+    def _present(self, past: np.ndarray, start: float) -> Samples:
+        """The last state of each path up to `start`, (member, time, var), in the model's own variables."""
+        assert self.transform is not None
+        labels = {"names": self.transform.names, "units": self.transform.units, "time_unit": self.transform.time_unit}
+        # The first once more, because a series has at least two samples.
+        series = TimeSeries([*past, past[0]], self.dt, start=start - self.dt * (past.shape[1] - 1), **labels)
+        return np.stack([segment[-1] for segment in self.transform.apply(series).segments[:-1]])
 
     def _states_like(self, x: Samples) -> np.ndarray:
         x = np.asarray(x, float)
@@ -203,6 +236,24 @@ class LangevinModel:
         )
 
 
+def _survivors(run: Ensemble, step: float) -> np.ndarray:
+    """The paths of the members that stayed finite, (member, time, var); the others are counted in a warning."""
+    members = len(run.diverged)
+    if run.diverged.all():
+        raise DivergenceError(
+            f"All {members} members diverged at step {step:g}. Give a smaller `step`, or refit with a "
+            "larger noise level: the learned score may point outwards beyond the data."
+        )
+    if run.diverged.any():
+        warnings.warn(
+            f"{int(run.diverged.sum())} of {members} members diverged at step {step:g} and were left out. "
+            "Give a smaller `step`.",
+            EstimateWarning,
+            stacklevel=3,
+        )
+    return run.paths[run.alive]
+
+
 @eqx.filter_jit
 def _jacobians(drift, states):
     return jax.vmap(jax.jacfwd(drift))(states)
@@ -213,6 +264,8 @@ def load(path: str | os.PathLike) -> LangevinModel:
     arrays, header = storage.read(path)
     try:
         return _assemble(arrays, header)
+    except ModelFileError as error:
+        raise ModelFileError(f"{path}: {error}") from error
     except (KeyError, TypeError, ValueError) as error:
         raise ModelFileError(f"{path} lacks a part of the model or holds one of the wrong shape: {error}.") from error
 
@@ -233,6 +286,8 @@ def _dismantle(model: LangevinModel) -> tuple[dict[str, np.ndarray], dict[str, A
         "mobility.replicas": mobility.replicas,
         "states": model.states,
     }
+    transform, stored = (None, {}) if model.transform is None else preprocess.pack(model.transform.to_dict())
+    arrays |= stored
     network = score.function.network
     header = {
         "network": None if network is None else network.architecture,
@@ -247,6 +302,8 @@ def _dismantle(model: LangevinModel) -> tuple[dict[str, np.ndarray], dict[str, A
         "unit_labels": model.unit_labels,
         "time_unit": model.time_unit,
         "provenance": model.provenance,
+        "transform": transform,
+        "start": model.start,
     }
     return arrays, header
 
@@ -269,6 +326,7 @@ def _assemble(arrays: dict[str, np.ndarray], header: dict[str, Any]) -> Langevin
     )
     parts = {name: arrays[f"mobility.{name}"] for name in ("matrix", "standard_error", "replicas")}
     mobility = Mobility(**parts, **header["mobility"])
+    transform = header.get("transform")
     return LangevinModel(
         Standardizer(arrays["units.mean"], arrays["units.std"]),
         score,
@@ -279,4 +337,6 @@ def _assemble(arrays: dict[str, np.ndarray], header: dict[str, Any]) -> Langevin
         header["time_unit"],
         arrays["states"],
         header["provenance"],
+        None if transform is None else preprocess.from_dict(preprocess.unpack(transform, arrays)),
+        header.get("start", 0.0),
     )

@@ -13,6 +13,7 @@ import numpy as np
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save
 
+from .._core import files
 from .._core.errors import ModelFileError
 
 FORMAT = "effective-langevin"
@@ -20,19 +21,16 @@ FORMAT_VERSION = 1
 
 
 def write(path: str | os.PathLike, arrays: dict[str, np.ndarray], header: dict[str, Any]) -> None:
-    """Write to a temporary file beside `path`, then rename: a full disk or an interrupt leaves the old file intact."""
+    """Write the file whole or not at all: a full disk or an interrupt leaves the old file intact."""
     path = Path(path)
     if not path.parent.is_dir():
         raise ModelFileError(f"Cannot save to {path}: the folder {path.parent} does not exist.")
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.part")
+    metadata = {"format": FORMAT, "format_version": str(FORMAT_VERSION), "model": json.dumps(header)}
     try:
-        metadata = {"format": FORMAT, "format_version": str(FORMAT_VERSION), "model": json.dumps(header)}
-        temporary.write_bytes(save({name: np.ascontiguousarray(a) for name, a in arrays.items()}, metadata))
-        os.replace(temporary, path)
+        with files.replaced(path) as temporary:
+            temporary.write_bytes(save({name: np.ascontiguousarray(a) for name, a in arrays.items()}, metadata))
     except (OSError, SafetensorError) as error:
         raise ModelFileError(f"Cannot write {path}: {error}.") from error
-    finally:
-        temporary.unlink(missing_ok=True)
 
 
 def read(path: str | os.PathLike) -> tuple[dict[str, np.ndarray], dict[str, Any]]:

@@ -14,7 +14,9 @@ from ..data import TimeSeries
 from ..estimate.mobility.base import integral_times
 from ..model import LangevinModel
 from . import distances
-from .statistics import GROUPS, SeriesStatistics, comparison_lags, histogram_edges, series_statistics
+from .original import OriginalVariables
+from .statistics import GROUPS, SeriesStatistics, comparison_lags, floor, histogram_edges, series_statistics
+from .steps import StepSizes
 
 _MEMBERS = 512
 _MODEL_SAMPLES = 600_000
@@ -26,6 +28,9 @@ class Validation:
 
     `metrics` is flat: each name with `<name>_se`, its standard error, and `<name>_floor`, the same distance between two
     halves of the data (mean over several halvings). No model can be expected to go below the floor.
+
+    `data` and `paths` are in the model's own variables. Where these are not those of the series, because the model was
+    fitted with `preprocess`, `original` compares the densities of the latter; `pdf_kl_original` is the worst of them.
     """
 
     metrics: dict[str, float]
@@ -37,6 +42,8 @@ class Validation:
     integral_times: np.ndarray
     exact_mobility: Matrix | None = None
     diverged: int = 0
+    original: OriginalVariables | None = None
+    steps: StepSizes | None = None
 
     def summary(self) -> str:
         """The verdict and the metrics as text."""
@@ -60,7 +67,8 @@ class Validation:
         return f"Validation(\n{self.summary()}\n)"
 
 
-METRICS = ("mobility_error", "stein_error", "pdf_kl_mean", "pdf_kl_max", "acf_rmse", "covariance_error")
+DISTANCES = ("pdf_kl_mean", "pdf_kl_max", "acf_rmse", "covariance_error")
+METRICS = ("mobility_error", "stein_error", *DISTANCES, "pdf_kl_original")
 
 
 def validate(
@@ -75,22 +83,40 @@ def validate(
 ) -> Validation:
     """Simulate `model` and compare its statistics with those of `series`.
 
+    The series is one like that given to `fit`. For a model with `preprocess` both are compared in the model's own
+    variables, after the transforms, and their densities also in the variables of the series.
     Without `members` and `duration` an ensemble of about as many samples as the data is run, at the data's interval.
     `exact_mobility`, where the truth is known, adds `mobility_error`. `simulation` holds further options of
     `LangevinModel.simulate`, such as the stepper.
     """
     checks.instance_of("series", series, (TimeSeries,))
-    times = integral_times(series.map(model.units.to_standard))
+    series = model.transformed(series)
+    standard = model.units.to_standard
+    times = integral_times(series.map(standard))
     lags = comparison_lags(times, series)
-    members = members or _MEMBERS
+    members = _MEMBERS if members is None else checks.integer_at_least("members", members, 1)
     frames = max(2 * int(lags[-1]), min(series.n_samples, _MODEL_SAMPLES) // members, 100)
-    paths = model.simulate(duration or frames * series.dt, members, seed, dt=series.dt, **(simulation or {}))
+    options = {"dt": series.dt, "transformed": True, **(simulation or {})}
+    paths = model.simulate(duration or frames * series.dt, members, seed, **options)
     edges = histogram_edges(series.stacked())
     data_statistics, model_statistics = (series_statistics(s, edges, lags) for s in (series, paths))
     metrics = _stein_and_mobility(model, exact_mobility)
     metrics |= _compared(data_statistics, model_statistics)
-    diverged = members - len(paths.segments)
-    return Validation(metrics, model, series, paths, data_statistics, model_statistics, times, exact_mobility, diverged)
+    original = OriginalVariables.of(model, series, paths)
+    metrics |= original.metrics() if original else {}
+    return Validation(
+        metrics,
+        model,
+        series,
+        paths,
+        data_statistics,
+        model_statistics,
+        times,
+        exact_mobility,
+        diverged=members - len(paths.segments),
+        original=original,
+        steps=StepSizes.of(series.map(standard), paths.map(standard), float(times.min())),
+    )
 
 
 def _distances(data: SeriesStatistics, model: SeriesStatistics, data_weights: np.ndarray, model_weights: np.ndarray):
@@ -108,22 +134,14 @@ def _distances(data: SeriesStatistics, model: SeriesStatistics, data_weights: np
 
 def _compared(data: SeriesStatistics, model: SeriesStatistics) -> dict[str, float]:
     """Distances, their leave-one-group-out errors, and the floor between halves of the data."""
-    everything, names = np.ones(GROUPS), METRICS[2:]
+    everything, names = np.ones(GROUPS), DISTANCES
     value, data_error = jackknife(lambda w: _distances(data, model, w, everything), GROUPS)
     model_error = jackknife(lambda w: _distances(data, model, everything, w), GROUPS)[1]
     return (
         {name: float(v) for name, v in zip(names, value)}
         | {f"{name}_se": float(v) for name, v in zip(names, np.hypot(data_error, model_error))}
-        | {f"{name}_floor": float(v) for name, v in zip(names, _floor(data))}
+        | {f"{name}_floor": float(v) for name, v in zip(names, floor(lambda a, b: _distances(data, data, a, b)))}
     )
-
-
-def _floor(data: SeriesStatistics, splits: int = 10) -> np.ndarray:
-    """Mean distance between two halves of the data, over several ways of halving it."""
-    half = np.arange(GROUPS) < GROUPS // 2
-    rng = np.random.default_rng(0)
-    halves = [half, *(rng.permutation(half) for _ in range(splits - 1))]
-    return np.mean([_distances(data, data, h.astype(float), 1.0 - h) for h in halves], axis=0)
 
 
 def _stein_and_mobility(model: LangevinModel, exact: Matrix | None) -> dict[str, float]:

@@ -1,4 +1,4 @@
-"""What was done because of the regime of the series, in words: smooth at its interval, or narrower than the noise."""
+"""What was done and why, in words: forced, transformed, smooth at its interval, or narrower than the noise."""
 
 from typing import TYPE_CHECKING
 
@@ -6,7 +6,7 @@ import numpy as np
 
 from ..model import LangevinModel
 from .ring_comparison import RingComparison
-from .wording import after_number, short
+from .wording import after_number, plus_minus, short
 
 if TYPE_CHECKING:
     from .comparison import Validation
@@ -68,6 +68,53 @@ def denoised(validation: "Validation") -> str:
         f"Denoised: the noise level of the score ({score.noise_level:g} standard deviations) exceeds the spread of the "
         "data in some directions, so every simulated state was replaced by the clean state expected from it before it "
         "was compared."
+    )
+
+
+def state_dependent(validation: "Validation") -> str:
+    """That the size of steps depends on the state as it cannot in the model; smooth motion and rings are left out."""
+    if validation.steps is None or ballistic(validation.model) or RingComparison.of(validation):
+        return ""
+    return validation.steps.words()
+
+
+def on_circles(validation: "Validation") -> str:
+    """What cos and sin in place of angles mean for a constant mobility; nothing where there are none."""
+    if not any(step["kind"] == "Periodic" for step in validation.model.provenance.get("preprocess", ())):
+        return ""
+    return (
+        "Angles: cos and sin lie on circles, and motion along a circle has noise whose direction turns with the state. "
+        "A constant mobility pushes states off the circles, where the data have none; only their angle, with the "
+        "transforms undone, is to be compared with the data."
+    )
+
+
+def forced(validation: "Validation") -> str:
+    """That the fit was forced on a series that is not stationary; else nothing."""
+    reason = validation.model.provenance.get("forced", "")
+    return f"Forced: the series was fitted although the diagnosis spoke against it. {reason}" if reason else ""
+
+
+def own_variables(validation: "Validation") -> str:
+    """That the comparison is one of transformed variables, and how the densities compare in those of the series."""
+    original, transform = validation.original, validation.model.transform
+    if original is None or transform is None:
+        return ""
+    kinds = ", ".join(step["kind"] for step in validation.model.provenance.get("preprocess", ())) or "a transform"
+    worst = original.data.names[int(np.argmax(original.kl_by_variable()))]
+    metrics = validation.metrics
+    density = plus_minus(metrics["pdf_kl_original"], metrics["pdf_kl_original_se"])
+    return (
+        f"Variables: the model is one of {_some(validation.model.names)}, made of {_some(transform.names)} by {kinds}, "
+        f"and all of this page compares those. With the transforms undone, the density of {worst} is the worst "
+        f"reproduced, by a KL divergence of {density} nats ({short(metrics['pdf_kl_original_floor'])} between two "
+        "halves of the data)."
+    )
+
+
+def _some(names: tuple[str, ...], most: int = 6) -> str:
+    return (
+        ", ".join(names) if len(names) <= most else f"{', '.join(names[: most - 1])} and {len(names) - most + 1} more"
     )
 
 

@@ -16,12 +16,14 @@ from markupsafe import Markup, escape
 from matplotlib.figure import Figure
 from scipy.ndimage import gaussian_filter
 
+from .._core import files
 from .._core.errors import ArgumentError
 from .._core.resampling import jackknife
 from .._core.types import Matrix
+from ..data import TimeSeries
 from . import plots
 from .comparison import METRICS, Validation
-from .regime import horizon_words, unresolved
+from .regime import forced, horizon_words, unresolved
 from .ring_comparison import RingComparison
 from .ring_report import field_rows, mode_rows, ring_figures
 from .statistics import BINS, GROUPS, SeriesStatistics, pair_histogram
@@ -35,7 +37,7 @@ from .verdict import (
     part_error,
     verdict,
 )
-from .wording import count, digits, plus_minus, short, typeset
+from .wording import count, digits, plus_minus, rows_of, short, typeset
 
 RESOLUTION = 192
 CSS_PIXELS = 96
@@ -62,6 +64,7 @@ MEANING = {
     "pdf_kl_max": "the same, worst variable (nats)",
     "acf_rmse": "difference of autocorrelations, rms over variables and lags",
     "covariance_error": "distance of the covariance matrices, relative",
+    "pdf_kl_original": "KL divergence of densities in the variables of the series, transforms undone, worst (nats)",
 }
 
 
@@ -71,12 +74,8 @@ def write_report(validation: Validation, path: str | os.PathLike, *, drawn: dict
     if not path.parent.is_dir():
         raise ArgumentError(f"Cannot write the report to {path}: the folder {path.parent} does not exist.")
     page = render(validation, figures(validation) if drawn is None else drawn)
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.part")
-    try:
+    with files.replaced(path) as temporary:
         temporary.write_text(page, encoding="utf-8")
-        os.replace(temporary, path)
-    finally:
-        temporary.unlink(missing_ok=True)
 
 
 def render(validation: Validation, drawn: dict[str, Figure]) -> str:
@@ -87,7 +86,7 @@ def render(validation: Validation, drawn: dict[str, Figure]) -> str:
         dimension=model.dimension,
         ring=ring,
         modes=mode_rows(ring) if ring else [],
-        level=("good", "care", "poor")[overall_level(judge(validation))],
+        level="poor" if forced(validation) else ("good", "care", "poor")[overall_level(judge(validation))],
         verdict=[_sentence(text, model.names) for text in verdict(validation)],
         matrices=_matrices(validation) if model.dimension <= MOST_TABLES else [],
         stein=_table(model.score.stein, None, model.names, "{:.3f}".format),
@@ -96,7 +95,7 @@ def render(validation: Validation, drawn: dict[str, Figure]) -> str:
         most_rows=MOST_TABLE_ROWS,
         figures={name: _embedded(figure) for name, figure in drawn.items()},
         facts=_facts(validation),
-        provenance=_flat(model.provenance),
+        provenance=rows_of(model.provenance),
         time_unit=data.time_unit,
         reach=f"{validation.data_statistics.tau[-1]:.3g} {data.time_unit}".strip(),
         score=model.score,
@@ -114,6 +113,7 @@ def figures(validation: Validation) -> dict[str, Figure]:
     makers: dict[str, Callable[[Validation], Any]] = {
         "mobility": _mobility_figure,
         "pdfs": _pdf_figure,
+        "original_pdfs": _original_pdf_figure,
         "pairs": _pair_figure,
         "acfs": _acf_figure,
         "cross_correlations": _cross_figure,
@@ -137,10 +137,24 @@ def _mobility_figure(validation: Validation):
 
 
 def _pdf_figure(validation: Validation):
-    data, shown = validation.data_statistics, _worst(kl_by_variable(validation), MOST_PANELS)
-    group = next((g for g in _BIN_GROUPS if validation.data.n_samples * g >= BINS * _BIN_SAMPLES), _BIN_GROUPS[-1])
-    densities = [_coarse(s.density()[shown], group) for s in (data, validation.model_statistics)]
-    return plots.plot_pdfs(data.edges[shown][:, ::group], *densities, **_named(validation, shown))
+    statistics = (validation.data_statistics, validation.model_statistics)
+    return _densities(validation.data, statistics, kl_by_variable(validation))
+
+
+def _original_pdf_figure(validation: Validation):
+    original = validation.original
+    if original is None:
+        return None
+    return _densities(original.data, (original.data_statistics, original.model_statistics), original.kl_by_variable())
+
+
+def _densities(data: TimeSeries, statistics: tuple[SeriesStatistics, SeriesStatistics], kl: np.ndarray):
+    """Data and model, of the variables that differ most."""
+    shown = _worst(kl, MOST_PANELS)
+    group = next((g for g in _BIN_GROUPS if data.n_samples * g >= BINS * _BIN_SAMPLES), _BIN_GROUPS[-1])
+    densities = [_coarse(s.density()[shown], group) for s in statistics]
+    names, units = ([labels[v] for v in shown] for labels in (data.names, data.units))
+    return plots.plot_pdfs(statistics[0].edges[shown][:, ::group], *densities, names=names, units=units)
 
 
 def _pair_figure(validation: Validation):
@@ -251,11 +265,6 @@ def _coarse(density: np.ndarray, group: int) -> np.ndarray:
     return density.reshape(len(density), -1, group).mean(axis=2)
 
 
-def _named(validation: Validation, shown: list[int]) -> dict[str, list[str]]:
-    data = validation.data
-    return {"names": [data.names[v] for v in shown], "units": [data.units[v] for v in shown]}
-
-
 def _matrices(validation: Validation) -> list[dict[str, Any]]:
     mobility, names = validation.model.mobility, validation.model.names
     part = part_error(mobility.standard_error)
@@ -335,18 +344,6 @@ def _facts(validation: Validation) -> list[tuple[str, str]]:
         ),
         ("Mobility", model.mobility.method),
     ]
-
-
-def _flat(tree: dict[str, Any], prefix: str = "") -> list[tuple[str, str]]:
-    """A nested dictionary as rows; a setting that was left open was chosen from the data."""
-    rows = []
-    for key, value in tree.items():
-        name = f"{prefix}{key}"
-        if isinstance(value, dict):
-            rows += _flat(value, f"{name}.")
-        else:
-            rows.append((name, "chosen from the data" if value is None else str(value)))
-    return rows
 
 
 def _embedded(figure: Figure) -> dict[str, Any]:

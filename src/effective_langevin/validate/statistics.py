@@ -1,5 +1,6 @@
 """Sufficient statistics of a series, in groups of consecutive samples, so that every metric has an error bar."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -48,6 +49,14 @@ class SeriesStatistics:
     def tau(self) -> np.ndarray:
         """Lag times."""
         return self.lagged.lags * self.dt
+
+
+def floor(distance: Callable[[np.ndarray, np.ndarray], np.ndarray], splits: int = 10) -> np.ndarray:
+    """Mean distance between two halves of the data, over several ways of halving it; a half is a weight per group."""
+    half = np.arange(GROUPS) < GROUPS // 2
+    rng = np.random.default_rng(0)
+    halves = [half, *(rng.permutation(half) for _ in range(splits - 1))]
+    return np.mean([distance(h.astype(float), 1.0 - h) for h in halves], axis=0)
 
 
 def histogram_edges(samples: Samples) -> np.ndarray:

@@ -4,11 +4,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.stats import norm
+from scipy.special import stdtrit
 
 from .._core.types import Matrix
+from ..estimate.mobility.base import error_groups
 from . import distances
-from .regime import ballistic, denoised, regime, unresolved
+from .regime import ballistic, denoised, forced, on_circles, own_variables, regime, state_dependent, unresolved
 from .ring_comparison import RingComparison
 from .statistics import GROUPS, SeriesStatistics
 from .wording import after_number, count, plus_minus, short
@@ -29,6 +30,8 @@ OUTSIDE_LEVELS = (0.002, 0.05)
 DETECTION = 2.0
 # Chance of calling a circulation significant that is not there, over all pairs together: three standard errors for one.
 FALSE_ALARM = 0.0027
+# With fewer blocks than this to take errors from, they are uncertain enough to be said so.
+_FEW_GROUPS = 10
 # exp(-k t) moves by at most 1/e times the relative change of k: what the error of Phi can do to an autocorrelation.
 CLOCK_GAIN = 1 / np.e
 
@@ -57,9 +60,14 @@ class Finding:
 def verdict(validation: "Validation") -> list[str]:
     """The overall verdict with its reason, then one sentence on each aspect of the model."""
     findings = judge(validation)
-    done = [regime(validation), unresolved(validation), denoised(validation)]
+    parts = (forced, own_variables, on_circles, regime, state_dependent, unresolved, denoised)
+    done = [part(validation) for part in parts]
     rest = [*done, circulation(validation), data_used(validation), *_hints(validation, findings)]
-    return [overall(findings), *(f.sentence for f in findings.values()), *(s for s in rest if s)]
+    return [
+        overall(findings, bool(forced(validation))),
+        *(f.sentence for f in findings.values()),
+        *(s for s in rest if s),
+    ]
 
 
 def judge(validation: "Validation") -> dict[str, Finding]:
@@ -72,8 +80,13 @@ def judge(validation: "Validation") -> dict[str, Finding]:
     }
 
 
-def overall(findings: dict[str, Finding]) -> str:
+def overall(findings: dict[str, Finding], unsteady: bool = False) -> str:
     """One sentence: good, usable with care, or not to be trusted, and why."""
+    if unsteady:
+        return (
+            f"{WORDS[POOR]}: the series is not stationary and the fit was forced; a Langevin equation has one steady "
+            "state, and this series shows none. What follows describes the record, not a process."
+        )
     worst = overall_level(findings)
     if worst == GOOD:
         return f"Good: {findings['steady state'].reason}, and {findings['clock'].reason}."
@@ -104,6 +117,7 @@ def metric_level(name: str, validation: "Validation") -> int:
         "covariance_error": COVARIANCE_LEVELS,
         "stein_error": STEIN_LEVELS,
         "mobility_error": MOBILITY_LEVELS,
+        "pdf_kl_original": KL_LEVELS,
     }[name]
     return _level(validation.metrics[name], _allowed(validation, name), levels)
 
@@ -146,14 +160,21 @@ def circulation(validation: "Validation") -> str:
         return _no_circulation(validation)
     rows, columns = np.triu_indices(model.dimension, 1)
     size = np.abs(phi[rows, columns]) / np.maximum(error[rows, columns], np.finfo(float).tiny)
-    top, limit = int(np.argmax(size)), norm.isf(FALSE_ALARM / 2 / len(rows))
+    groups = model.mobility.diagnostics.get("blocks") or error_groups(validation.data, validation.integral_times)
+    top, limit = int(np.argmax(size)), -stdtrit(groups - 1, FALSE_ALARM / 2 / len(rows))
     i, j = rows[top], columns[top]
     standard = model.units.mobility_to_standard(model.mobility.matrix)
     ratio = np.linalg.norm(standard - standard.T) / np.linalg.norm(standard + standard.T)
     largest = (
         f"{'the clearest entry, ' if len(rows) > 1 else ''}Phi_A({model.names[i]}, {model.names[j]}) = "
         f"{plus_minus(float(phi[i, j]), float(error[i, j]))}, {short(size[top])} standard errors from zero"
+        + (f" (errors themselves known from {groups} blocks of the record only)" if groups < _FEW_GROUPS else "")
     )
+    if size[top] > limit and metric_level("stein_error", validation) > GOOD:
+        return (
+            f"Circulation is not established: {largest}, but that error takes the score as given, and the score is off "
+            "or cannot be judged."
+        )
     if size[top] > limit:
         return f"Circulation is significant: {largest}; |Phi_A| / |Phi_S| is {ratio:.2f} in standardised units."
     return f"No significant circulation: {largest}, where {limit:.1f} would be needed."
@@ -197,10 +218,11 @@ def _steady_state(validation: "Validation") -> Finding:
     ring = RingComparison.of(validation)
     density = "pdf_kl_mean" if ring else "pdf_kl_max"  # points on a ring are alike: the worst of them is chance
     kl, floor = metrics[density], metrics[f"{density}_floor"]
-    parts = [metric_level(name, validation) for name in (density, "covariance_error")]
+    judged = [density, "covariance_error", *(["pdf_kl_original"] if validation.original else [])]
+    parts = [metric_level(name, validation) for name in judged]
     level = max(*parts, _level(outside, _outside_by_chance(validation), OUTSIDE_LEVELS))
     reason = ("is reproduced", "is close but not right", "is not reproduced")[level]
-    detected = any(_detected(validation, name) for name in (density, "covariance_error"))
+    detected = any(_detected(validation, name) for name in judged)
     worst = validation.data.names[int(np.argmax(kl_by_variable(validation)))]
     which = f"the density of {worst}" + (" is the worst reproduced: it" if validation.model.dimension > 1 else "")
     if ring:
@@ -230,6 +252,8 @@ def _clock(validation: "Validation") -> Finding:
         f"{'more than sampling errors explain' if detected else 'within sampling errors'}. {times}"
     )
     reason = f"the clock {reason} (autocorrelations differ by {short(value)} rms)"
+    if level > GOOD and state_dependent(validation):
+        reason += ", and the size of the steps depends on the state, which a constant mobility cannot hold"
     return Finding(level, reason, sentence, level == CARE and not detected)
 
 
@@ -247,6 +271,8 @@ def _score(validation: "Validation") -> Finding:
     value, error = validation.metrics["stein_error"], validation.metrics["stein_error_se"]
     level = metric_level("stein_error", validation)
     detected, judgement = _detected(validation, "stein_error"), "no fault beyond sampling errors"
+    if level > GOOD:
+        judgement = "the held-out samples are too few to judge it"
     if detected:
         judgement = ("a fault too small to matter", "the score is somewhat off", "the score is wrong")[level]
     sentence = f"Score: Stein's identity holds on held-out samples to {plus_minus(value, error)}: {judgement}."

@@ -1,5 +1,7 @@
 """Numbers in words and digits: as many as mean something."""
 
+from typing import Any
+
 import numpy as np
 
 
@@ -42,3 +44,17 @@ def after_number(unit: str) -> str:
 def typeset(number: str) -> str:
     """A number with a minus sign in place of the hyphen."""
     return number.replace("-", "−")
+
+
+def rows_of(tree: dict[str, Any], prefix: str = "") -> list[tuple[str, str]]:
+    """A nested dictionary as rows of a table; a setting that was left open was chosen from the data."""
+    rows = []
+    for key, value in tree.items():
+        name = f"{prefix}{key}"
+        if isinstance(value, list) and value and all(isinstance(entry, dict) for entry in value):
+            value = {str(number + 1): entry for number, entry in enumerate(value)}
+        if isinstance(value, dict):
+            rows += rows_of(value, f"{name}.")
+        elif value != []:
+            rows.append((name, "chosen from the data" if value is None else str(value)))
+    return rows

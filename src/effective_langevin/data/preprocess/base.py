@@ -127,6 +127,10 @@ def unpack(plain: Any, arrays: Mapping[str, np.ndarray]) -> Any:
     """Undo `pack`."""
     if isinstance(plain, dict):
         if set(plain) == {"array"}:
+            if plain["array"] not in arrays:
+                raise ModelFileError(
+                    f"The array {plain['array']} of a stored transform is missing: the file is damaged."
+                )
             return np.asarray(arrays[plain["array"]])
         return {key: unpack(value, arrays) for key, value in plain.items()}
     return [unpack(value, arrays) for value in plain] if isinstance(plain, list) else plain

@@ -14,14 +14,20 @@ from .base import FittedTransform, Transform, described, from_dict
 
 @dataclass(frozen=True)
 class Chain:
-    """Transforms in the order in which they are applied; each is fitted to what the ones before it leave."""
+    """Transforms in the order in which they are applied; each is fitted to what the ones before it leave.
+
+    A chain inside a chain counts as its steps.
+    """
 
     steps: Sequence[Transform]
 
     def __post_init__(self):
         steps = self.steps if isinstance(self.steps, list | tuple) else [self.steps]
         checks.not_empty("steps", steps, "at least one transform, such as Detrend()")
-        object.__setattr__(self, "steps", tuple(checks.offers("steps", s, "fit", "Detrend() or PCA()") for s in steps))
+        for step in steps:
+            checks.offers("steps", step, "fit", "Detrend() or PCA()")
+        flat = [inner for step in steps for inner in (step.steps if isinstance(step, Chain) else [step])]
+        object.__setattr__(self, "steps", tuple(flat))
 
     def fit(self, series: TimeSeries) -> "FittedChain":
         """Fit every step in turn."""
@@ -30,6 +36,12 @@ class Chain:
             fitted.append(step.fit(current))
             current = fitted[-1].apply(current)
         return FittedChain(**described(series), steps=tuple(fitted))
+
+
+def as_chain(preprocess: Transform | Sequence[Transform] | None) -> Chain | None:
+    """The argument `preprocess` of `fit` as a chain: one transform, several, or none."""
+    steps = preprocess if isinstance(preprocess, list | tuple) else [] if preprocess is None else [preprocess]
+    return Chain([checks.offers("preprocess", step, "fit", "Detrend() or PCA()") for step in steps]) if steps else None
 
 
 @dataclass(frozen=True, eq=False)

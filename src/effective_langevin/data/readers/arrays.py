@@ -5,6 +5,7 @@ in `variables`. Beside them may stand `dt`, `dt_unit` or `time_unit`, `time`, `v
 """
 
 import zipfile
+import zlib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ import numpy as np
 
 from ..._core import checks
 from ..._core.errors import DataError
+from ..series import check_orientation
 from .clock import Stamps, is_stamp_like
 from .records import Record, Wishes, time_name
 
@@ -36,7 +38,7 @@ def read_npz(path: Path, wishes: Wishes) -> list[Record]:
             arrays = {name: archive[name] for name in archive}
         except ValueError as error:
             raise DataError(f"{path} holds Python objects, which are not read: save plain arrays. ({error})") from error
-        except (OSError, zipfile.BadZipFile) as error:
+        except (OSError, EOFError, zipfile.BadZipFile, zlib.error) as error:
             raise DataError(f"{path} is damaged: {error}.") from error
     return from_mapping(arrays, str(path), wishes)
 
@@ -65,7 +67,10 @@ def read_hdf5(path: Path, wishes: Wishes) -> list[Record]:
         file.visititems(lambda name, node: found.update({name: node}) if isinstance(node, h5py.Dataset) else None)
         units = {name: _text(node.attrs["units"]) for name, node in found.items() if "units" in node.attrs}
         notes = {k: _decoded(np.asarray(v)) for k, v in file.attrs.items() if any(k in n for n in _NOTES.values())}
-        return from_mapping({**notes, **found}, str(path), wishes, units)
+        try:
+            return from_mapping({**notes, **found}, str(path), wishes, units)
+        except OSError as error:
+            raise DataError(f"{path} is damaged: {error}.") from error
 
 
 def from_mapping(
@@ -80,6 +85,8 @@ def from_mapping(
     labels = None if notes["names"] is None else [str(n) for n in np.atleast_1d(notes["names"])]
     chosen, columns = _chosen(candidates, labels, where, wishes)
     values = _side_by_side({n: np.asarray(candidates[n]) for n in chosen}, where)
+    if values.ndim == 2 and len(chosen) == 1 and labels is None:
+        check_orientation([values], named=False)
     names, unit_list = _described(chosen, values.shape[-1], labels, notes["units"], units, candidates)
     if columns is not None:
         values = values[..., columns]

@@ -88,6 +88,8 @@ def _numeric(stamps: Stamps, where: str, unit: str) -> Grid:
     kind = stamps.values.dtype
     epsilon = float(np.finfo(kind).eps) if kind.kind == "f" else 0.0
     has, wants = timeunits.canonical(stamps.unit), timeunits.canonical(unit)
+    if has and unit and not wants:
+        checks.one_of("time_unit", unit, timeunits.SECONDS)
     scale = timeunits.ratio(timeunits.SECONDS[has], timeunits.SECONDS[wants]) if has and wants else 1.0
     times = (values - values[0]) * scale
     _check_increasing(times, stamps.name, where)

@@ -8,10 +8,9 @@ from ..._core.errors import DataError
 
 
 def needs(module: str, extra: str, path: Path) -> ModuleType:
-    """The module, or how to get it."""
+    """The module, or how to get it: an extra of this package, or, where `extra` is empty, the package itself."""
     try:
         return importlib.import_module(module)
     except ImportError as error:
-        raise DataError(
-            f"Reading {path} needs {module}, which is not installed: pip install 'effective-langevin[{extra}]'."
-        ) from error
+        package = f"'effective-langevin[{extra}]'" if extra else module
+        raise DataError(f"{path} needs {module}, which is not installed: pip install {package}.") from error

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..._core import checks
-from ..._core.errors import DataError
+from ..._core.errors import DataError, EffectiveLangevinError
 from .clock import Stamps, is_stamp_like
 from .extras import needs
 from .records import Record, Wishes, is_time_name
@@ -17,9 +17,23 @@ from .records import Record, Wishes, is_time_name
 MEMBER_DIMENSIONS = ("member", "ensemble", "realization", "number")
 
 
+# The first bytes of a file, the library that reads such files, and the package that brings it.
+_ENGINES = {
+    b"\x89HDF": ("h5netcdf", "h5netcdf"),
+    b"CDF\x01": ("scipy", "scipy"),
+    b"CDF\x02": ("scipy", "scipy"),
+    b"CDF\x05": ("netcdf4", "netCDF4"),
+}
+
+
 def read_netcdf(path: Path, wishes: Wishes) -> list[Record]:
     """A NetCDF file, CF conventions applied."""
-    return _opened(path, wishes, "NetCDF file", engine=None)
+    with path.open("rb") as file:
+        engine, module = _ENGINES.get(file.read(4), (None, None))
+    if engine is None or module is None:
+        raise DataError(f"{path} is not a readable NetCDF file (damaged, truncated or of another kind).")
+    needs(module, "", path)
+    return _opened(path, wishes, "NetCDF file", engine)
 
 
 def read_zarr(path: Path, wishes: Wishes) -> list[Record]:
@@ -28,22 +42,22 @@ def read_zarr(path: Path, wishes: Wishes) -> list[Record]:
     return _opened(path, wishes, "Zarr store", engine="zarr")
 
 
-def _opened(path: Path, wishes: Wishes, kind: str, engine: str | None) -> list[Record]:
+def _opened(path: Path, wishes: Wishes, kind: str, engine: str) -> list[Record]:
     import xarray as xr
 
     try:
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", "Failed to open Zarr store with consolidated metadata")
             raw = xr.open_dataset(path, engine=engine, decode_times=False)
-    except ImportError:
+        with raw:
+            if engine == "zarr":
+                raw = raw[sorted(raw.data_vars, key=str)]  # a folder lists its variables in any order
+            return from_dataset(_with_dates(raw), str(path), wishes)
+    except EffectiveLangevinError:
         raise
-    except Exception as error:  # every backend raises its own kind
+    except Exception as error:  # every backend raises its own kind, on opening or when the numbers are read
         reason = str(error).strip().split("\n")[0]
         raise DataError(f"{path} is not a readable {kind} (damaged, truncated or of another kind): {reason}") from error
-    with raw:
-        if engine == "zarr":
-            raw = raw[sorted(raw.data_vars, key=str)]  # a folder lists its variables in any order
-        return from_dataset(_with_dates(raw), str(path), wishes)
 
 
 def _with_dates(raw: Any) -> Any:

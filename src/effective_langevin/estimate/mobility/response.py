@@ -9,13 +9,12 @@ mobility depends on the state, Phi(T) drifts with T and only its limit at T -> 0
 are split into the independent blocks of the symmetry, on a ring one per Fourier mode, and solved block by block.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
 import jax
 import numpy as np
-from jaxtyping import Float
 from scipy.interpolate import CubicSpline
 
 from ..._core import checks
@@ -26,10 +25,10 @@ from ..score import ScoreFit
 from ..score.calibration import perturbed
 from ..symmetry import NoSymmetry, Symmetry, Translations, TranslationsAndReflections
 from .base import Inference, error_groups, integral_times
+from .horizons import Combination, best_combination, quadrature_error
+from .quadrature import Exponentials, Frame, integrated, integrated_along, spanning_frame
 
-_SPLINE_GAIN = 8.0
 _SIGNIFICANT = 4.0
-_SUBSTANTIAL = 0.1
 _BALLISTIC = 0.3
 _PER_LAG = 8
 _REACH = 3.0
@@ -38,14 +37,13 @@ _CURVE_DIMENSIONS = 8
 
 @dataclass(frozen=True)
 class IntegratedResponse:
-    """Weighted least squares over all horizons up to `lags` samples.
+    """The combination of all horizons up to `lags` samples that has the least estimated error.
 
     The score is evaluated on the data and scaled so that G(0) = -I holds in the sample, which removes the first-order
-    effect of the noise level and most of the sampling error. The integral is that of a cubic spline. Horizon T weighs
-    1 / (sampling error^2 + quadrature error^2) of Phi(T): the former from leaving out blocks, the latter from using
-    every second lag only. Phi is the weighted mean of Phi(T) over horizons. Where Phi(T) drifts by more than 10 % and
-    beyond 4 standard errors, one constant does not fit all horizons: Phi is then the limit T -> 0 of a line (or a
-    parabola) through Phi(T).
+    effect of the noise level and most of the sampling error. The integral is that of exponentials with the rates of the
+    process and a spline for the rest (`quadrature`). Phi is the limit T -> 0 of a polynomial through Phi(T), whose
+    degree and reach are those with the least sum of sampling error, trend and error of quadrature (`horizons`). Where
+    C(0) exceeds what Phi makes of C(h) there is measurement noise, new in every sample: lag 0 is then left out.
 
     A ballistic series (smooth at short times, its quadratic variation growing faster than time) has no such limit.
     Phi(T) then rises with T from zero; the effective Phi is taken where the rise ends, in each block on its own, or
@@ -75,27 +73,29 @@ class IntegratedResponse:
         scores = score.function.over(samples) if at_clean else smoothed_score(score, samples, key)
         scores = np.split(scores, np.cumsum([len(s) for s in series.segments])[:-1])
         moments = _Moments.of(series, scores, lags, error_groups(series, times), at_clean)
+        if not ballistic:
+            moments = moments.with_rates(series, scores)
         infer = partial(_effective if ballistic else _instantaneous, unresolved_below=score.noise_level**2)
         estimate, evidence = infer(moments, symmetry)
         return Inference.of(
             estimate,
             moments.groups,
-            horizon=(series.dt * lags[1:]).tolist(),
+            **{"horizon": (series.dt * lags[1:]).tolist(), **evidence},
             integral_times=times.tolist(),
             quadratic_variation_slope=smoothness,
-            **evidence,
             **_before_projection(infer, moments, symmetry),
         )
 
 
 @dataclass(frozen=True)
 class _Moments:
-    """Correlations and responses in groups of time, at increasing lags from 0 on."""
+    """Correlations and responses in groups of time, at increasing lags from 0 on; those of (x, s) at the first few."""
 
     correlation: LaggedMoments
     response: LaggedMoments
     dt: float
     normalised: bool
+    joint: LaggedMoments | None = None
 
     @classmethod
     def of(
@@ -103,6 +103,11 @@ class _Moments:
     ) -> "_Moments":
         correlation = lagged_moments(series.segments, series.segments, lags, groups)
         return cls(correlation, lagged_moments(series.segments, scores, lags, groups), series.dt, normalised)
+
+    def with_rates(self, series: TimeSeries, scores: list[Samples]) -> "_Moments":
+        """The same, with what the exponentials between samples need."""
+        both = [np.concatenate([x, s], axis=1) for x, s in zip(series.segments, scores)]
+        return replace(self, joint=lagged_moments(both, both, range(4), self.groups))
 
     @property
     def groups(self) -> int:
@@ -112,17 +117,39 @@ class _Moments:
     def tau(self) -> np.ndarray:
         return self.dt * self.correlation.lags
 
-    def curves(self, weights: np.ndarray, symmetry: Symmetry, stride: int = 1) -> tuple[np.ndarray, ...]:
-        """C(T) - C(0), int_0^T G and G at every lag T in the blocks of the symmetry, (lag, block, n, n)."""
-        c, g = (symmetry.blocks(m.mean(weights)[::stride]) for m in (self.correlation, self.response))
-        if self.normalised:
-            g = -g @ np.linalg.inv(g[0])
-        return c - c[0], integrated(g, self.tau[::stride]), g
+    def curves(
+        self, weights: np.ndarray, symmetry: Symmetry, first: int = 0, stride: int = 1
+    ) -> tuple[np.ndarray, ...]:
+        """C(T) - C(T_0), int_{T_0}^T G and G at every lag T from T_0 on, in the blocks of the symmetry."""
+        c, g = (symmetry.blocks(m.mean(weights)) for m in (self.correlation, self.response))
+        scaling = -np.linalg.inv(g[0]) if self.normalised else None
+        chosen = slice(first, None, stride)
+        c, g, tau = c[chosen], (g if scaling is None else g @ scaling)[chosen], self.tau[chosen]
+        if self.joint is None or scaling is None:
+            return c - c[0], integrated(g, tau), g
+        now, later = (self._joint_blocks(weights, symmetry, lag) for lag in (first, first + stride))
+        parts = [
+            integrated_along(g[:, b], tau, Exponentials.through(now[b], later[b], tau[1] - tau[0], frame), scaling[b])
+            for b, frame in enumerate(self._frames(symmetry))
+        ]
+        return c - c[0], np.stack(parts, axis=1), g
 
-    def phi_by_horizon(self, weights: np.ndarray, symmetry: Symmetry, stride: int = 1) -> LagMatrices:
-        """Phi(T) = (int_0^T G)^-1 (C(T) - C(0)) for every horizon T but 0."""
-        change, integral, _ = self.curves(weights, symmetry, stride)
+    def phi_by_horizon(self, weights: np.ndarray, symmetry: Symmetry, first: int = 0, stride: int = 1) -> LagMatrices:
+        """Phi(T) = (int G)^-1 (C(T) - C(T_0)) for every horizon T beyond T_0."""
+        change, integral, _ = self.curves(weights, symmetry, first, stride)
         return symmetry.joined(np.linalg.solve(integral[1:], change[1:]), self.correlation.sums.shape[-1])
+
+    def _joint_blocks(self, weights: np.ndarray, symmetry: Symmetry, lag: int) -> np.ndarray:
+        """The blocks of < (x, s)(t + tau) (x, s)(t)^T > at one lag, (block, 2n, 2n)."""
+        joint = cast(LaggedMoments, self.joint).mean(weights)[lag]
+        quarters = [
+            [symmetry.blocks(part) for part in np.split(half, 2, axis=1)] for half in np.split(joint, 2, axis=0)
+        ]
+        return np.concatenate([np.concatenate(row, axis=-1) for row in quarters], axis=-2)
+
+    def _frames(self, symmetry: Symmetry) -> list[Frame]:
+        """The directions in which (x, s) varies, from all of the data, so that they stay while blocks are left out."""
+        return [spanning_frame(block) for block in self._joint_blocks(np.ones(self.groups), symmetry, 0)]
 
 
 def smoothed_score(score: ScoreFit, x: Samples, key: jax.Array) -> Samples:
@@ -130,11 +157,6 @@ def smoothed_score(score: ScoreFit, x: Samples, key: jax.Array) -> Samples:
     x = x.astype(np.float32)
     noise = perturbed(np.zeros_like(x), score.noise_level, key=key)
     return 0.5 * (score.function.over(x + noise) + score.function.over(x - noise))
-
-
-def integrated(response: np.ndarray, tau: np.ndarray) -> np.ndarray:
-    """int_0^T G for every T in `tau`, by a cubic spline."""
-    return CubicSpline(tau, response, axis=0).antiderivative()(tau)
 
 
 def widening_lags(reach: int, series: TimeSeries) -> np.ndarray:
@@ -227,39 +249,66 @@ def _end_of_rise(tau: np.ndarray, change: np.ndarray, integral: np.ndarray, resp
 
 
 def _instantaneous(moments: _Moments, symmetry: Symmetry, unresolved_below: float):
-    """Phi of a diffusive series: the mean of Phi(T), or its limit T -> 0 where it drifts."""
+    """Phi of a diffusive series: the best combination of Phi(T); from lag 1 on where there is measurement noise."""
+    clean, noisy = (_Combined.of(moments, symmetry, first) for first in (0, 1))
+    nugget, error = jackknife(lambda weights: _nugget(moments, symmetry, weights, noisy.phi(weights)), moments.groups)
+    tolerance = _SIGNIFICANT * np.hypot(error, _first_step_error(clean))
+    variance = np.where(np.diagonal(nugget) > np.diagonal(tolerance), np.diagonal(nugget), 0.0)
+    used = noisy if variance.any() else clean
+    return used.phi, {**used.evidence(), "measurement_noise": np.sqrt(variance).tolist()}
 
-    def curve(weights: np.ndarray, stride: int = 1) -> LagMatrices:
-        return moments.phi_by_horizon(weights, symmetry, stride)
 
-    by_horizon, sampling = jackknife(curve, moments.groups)
-    quadrature = _quadrature_error(by_horizon, curve(np.ones(moments.groups), 2))
-    error = np.sqrt(np.linalg.norm(sampling, axis=(1, 2)) ** 2 + quadrature**2)
-    weight, trend = _limit(curve, error, moments.groups)
-    return (
-        lambda weights: np.tensordot(weight, curve(weights), 1),
-        {
+@dataclass(frozen=True)
+class _Combined:
+    """The best combination of Phi(T) beyond the lag `first`."""
+
+    moments: _Moments
+    symmetry: Symmetry
+    first: int
+    combination: Combination
+
+    @classmethod
+    def of(cls, moments: _Moments, symmetry: Symmetry, first: int) -> "_Combined":
+        tau = moments.tau[first:]
+        coarse = moments.phi_by_horizon(np.ones(moments.groups), symmetry, first, 2)
+
+        def curve(weights: np.ndarray) -> LagMatrices:
+            return moments.phi_by_horizon(weights, symmetry, first)
+
+        return cls(moments, symmetry, first, best_combination(curve, coarse, tau[0] + tau[1:], moments.groups))
+
+    def phi(self, weights: np.ndarray) -> Matrix:
+        """Phi for any weighting of the blocks of time."""
+        by_horizon = self.moments.phi_by_horizon(weights, self.symmetry, self.first)
+        return np.tensordot(self.combination.weights, by_horizon, 1)
+
+    def evidence(self) -> dict[str, Any]:
+        """Phi(T) with its errors, and how they were combined."""
+        by_horizon, sampling = jackknife(
+            lambda weights: self.moments.phi_by_horizon(weights, self.symmetry, self.first), self.moments.groups
+        )
+        return {
+            "horizon": self.moments.tau[self.first + 1 :].tolist(),
             "phi_by_horizon": by_horizon.tolist(),
             "sampling_error_by_horizon": sampling.tolist(),
-            "quadrature_error_by_horizon": quadrature.tolist(),
-            "horizon_weight": weight.tolist(),
-            **trend,
-        },
-    )
+            "discretisation_bias": self.combination.bias.tolist(),
+            **self.combination.described(float(np.linalg.norm(self.phi(np.ones(self.moments.groups))))),
+        }
 
 
-def _limit(curve, error: np.ndarray, groups: int):
-    """The weight of each Phi(T) in the one Phi, as described in `IntegratedResponse`, and the evidence for it."""
+def _nugget(moments: _Moments, symmetry: Symmetry, weights: np.ndarray, phi: Matrix) -> Matrix:
+    """C(0) less what Phi makes of C(h): the covariance of noise that is new in every sample."""
+    change, integral, _ = moments.curves(weights, symmetry)
+    drop = integral[1] @ symmetry.blocks(phi) - change[1]
+    return symmetry.joined(drop, len(phi))
 
-    def fitted(fit):
-        return jackknife(lambda weights: np.tensordot(fit, curve(weights), 1), groups)
 
-    mean, line, parabola = (_polynomial_fit(error, degree) for degree in range(3))
-    slopes, slope_errors = fitted(line)
-    drift = float(np.linalg.norm(slopes[1]) / np.linalg.norm(slopes[0]))
-    if drift < _SUBSTANTIAL or not _significant(slopes, slope_errors):
-        return mean[0], {"horizon_rule": "mean", "trend": drift}
-    return (parabola if _significant(*fitted(parabola)) else line)[0], {"horizon_rule": "limit", "trend": drift}
+def _first_step_error(clean: _Combined) -> Matrix:
+    """How much of C(0) - C(h) the quadrature may have missed."""
+    moments, everything = clean.moments, np.ones(clean.moments.groups)
+    fine = moments.phi_by_horizon(everything, clean.symmetry)
+    coarse = moments.phi_by_horizon(everything, clean.symmetry, 0, 2)
+    return moments.dt * np.abs(quadrature_error(fine, coarse)[0])
 
 
 def _before_projection(infer, moments: _Moments, symmetry: Symmetry) -> dict[str, float]:
@@ -268,22 +317,3 @@ def _before_projection(infer, moments: _Moments, symmetry: Symmetry) -> dict[str
         return {}
     phi = infer(moments, Translations(symmetry.channels))[0](np.ones(moments.groups))
     return {"antisymmetry_before_projection": float(np.linalg.norm(phi - phi.T) / np.linalg.norm(phi + phi.T))}
-
-
-def _significant(coefficients: np.ndarray, errors: np.ndarray) -> bool:
-    """Whether the highest power is there beyond its error."""
-    return bool(np.linalg.norm(coefficients[-1]) > _SIGNIFICANT * np.linalg.norm(errors[-1]))
-
-
-def _polynomial_fit(error: np.ndarray, degree: int) -> Float[np.ndarray, "power horizon"]:
-    """Weights that turn Phi(T) into coefficients of powers of T / T_max."""
-    powers = (np.arange(1, len(error) + 1)[:, None] / len(error)) ** np.arange(degree + 1)
-    return np.linalg.pinv(powers / error[:, None]) / error
-
-
-def _quadrature_error(fine: LagMatrices, coarse: LagMatrices) -> np.ndarray:
-    """Error of the spline integral at each horizon, from halving the resolution; the first lag counts double."""
-    gaps = np.linalg.norm(fine[1::2] - coarse, axis=(1, 2)) / _SPLINE_GAIN
-    error = np.repeat(gaps, 2)
-    error[0] *= 2
-    return error

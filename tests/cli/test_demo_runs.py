@@ -1,4 +1,4 @@
-"""The command line, as a user meets it: exit codes, one line of error, complete or no run folders."""
+"""Demonstrations on the command line: complete run folders, or none."""
 
 import json
 import tomllib
@@ -80,7 +80,7 @@ def test_metrics_are_flat_numbers_with_errors(quick_run):
 
 def test_the_settings_are_readable_toml_and_the_model_loads(quick_run):
     config = tomllib.loads((quick_run[0] / "config.toml").read_text())
-    assert config["demo"] == "scalar"
+    assert config["demo"] == {"system": "scalar", "quick": True, "paper_scale": False, "seed": 3}
     assert config["score"]["noise_level"] == 0.05
     assert config["versions"]["effective-langevin"] == "0.1.0"
     model = el.load(quick_run[0] / "model.safetensors")
@@ -113,39 +113,3 @@ def test_a_run_that_fails_before_the_model_leaves_nothing(tmp_path):
     with pytest.raises(ZeroDivisionError), runs.RunFolder(tmp_path / "run"):
         raise ZeroDivisionError
     assert list(tmp_path.iterdir()) == []
-
-
-def test_toml_survives_a_round_trip():
-    settings = {"a": 1, "text": 'quote " and \\', "none": None, "list": (1, 2), "t": {"x": 0.5, "deep": {"y": True}}}
-    assert tomllib.loads(runs.to_toml(settings)) == {
-        "a": 1, "text": 'quote " and \\', "list": [1, 2], "t": {"x": 0.5, "deep": {"y": True}}
-    }  # fmt: skip
-
-
-def test_a_file_is_fitted_to_a_complete_run_folder(tmp_path):
-    """An OU series in a CSV file: one command to a report; an unknown variable leaves nothing behind."""
-    series = el.systems.OrnsteinUhlenbeck.rotating(2).simulate(200.0, 0.1, members=1, seed=0)
-    table = np.column_stack([0.1 * np.arange(len(series.values)), series.values])
-    np.savetxt(tmp_path / "ou.csv", table, delimiter=",", header="time,a,b", comments="")
-    folder = tmp_path / "run"
-    result = CliRunner().invoke(cli.app, ["fit", str(tmp_path / "ou.csv"), "--variables", "a", "--out", str(folder)])
-    assert result.exit_code == 0, result.output
-    assert el.load(folder / "model.safetensors").names == ("a",)
-    assert tomllib.loads((folder / "config.toml").read_text())["dt"] == pytest.approx(0.1)
-    with pytest.raises(el.ArgumentError, match="variables"):
-        CliRunner().invoke(
-            cli.app,
-            ["fit", str(tmp_path / "ou.csv"), "--variables", "c", "--out", str(tmp_path / "no")],
-            catch_exceptions=False,
-        )
-    assert not (tmp_path / "no").exists()
-
-
-def test_a_file_is_diagnosed_in_words_and_as_json(tmp_path):
-    walk = np.cumsum(np.random.default_rng(0).normal(size=(4000, 1)), axis=0)
-    np.savez(tmp_path / "walk.npz", x=walk, dt=1.0)
-    words = CliRunner().invoke(cli.app, ["diagnose", str(tmp_path / "walk.npz")])
-    assert words.exit_code == 0, words.output
-    assert "stationary" in words.output
-    found = CliRunner().invoke(cli.app, ["diagnose", str(tmp_path / "walk.npz"), "--json"])
-    assert json.loads(found.output)["findings"]

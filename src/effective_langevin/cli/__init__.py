@@ -1,0 +1,47 @@
+"""The command line: `effective-langevin COMMAND`.
+
+commands.py   what each command does        options.py   its flags        settings.py   flags and TOML to one run
+choices.py    names to objects              output.py    what is printed
+"""
+
+import sys
+import warnings
+from typing import Any
+
+import typer
+
+from .._core.errors import EffectiveLangevinError, EstimateWarning
+from .commands import app
+from .output import complain
+
+__all__ = ["app", "main"]
+
+# The errors of the parser; newer versions of typer bring a parser of their own, older ones use click's.
+_ParserError: Any = typer.BadParameter.__mro__[2]
+
+
+def main() -> None:
+    """Entry point: exit code 0, 130 when interrupted, or 2 with one line of error for what is the user's to repair."""
+    sys.exit(_run(sys.argv[1:]))
+
+
+def _run(arguments: list[str]) -> int:
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("always", EstimateWarning)
+            warnings.showwarning = lambda message, *_, **__: complain("Warning", str(message))
+            code = app(arguments, prog_name="effective-langevin", standalone_mode=False)
+        return code if isinstance(code, int) else 0
+    except EffectiveLangevinError as error:
+        complain("Error", str(error))
+    except _ParserError as error:
+        if not arguments:
+            error.show()  # the help
+        else:
+            complain("Error", error.format_message())
+    except OSError as error:
+        complain("Error", f"{error.filename or 'a file'}: {error.strerror or error}.")
+    except KeyboardInterrupt:
+        complain("Error", "Interrupted.")
+        return 130
+    return 2

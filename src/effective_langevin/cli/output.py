@@ -1,0 +1,66 @@
+"""What the commands print: words and tables for people, JSON for machines, one line for an error."""
+
+import json
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+if TYPE_CHECKING:
+    from ..validate import Validation
+
+console = Console()
+
+
+def say(text: str) -> None:
+    """Print a text as it is, wrapped by the terminal only."""
+    console.print(text, soft_wrap=True, highlight=False, markup=False)
+
+
+def complain(kind: str, text: str) -> None:
+    """One line on the error stream."""
+    colour = "red" if kind == "Error" else "yellow"
+    stream = Console(stderr=True)
+    stream.print(f"[bold {colour}]{kind}:[/] ", end="")
+    stream.print(" ".join(str(text).split()), soft_wrap=True, highlight=False, markup=False)
+
+
+def tell(content: Any) -> None:
+    """Print JSON; what is not finite becomes null."""
+    from ..diagnose.records import plain
+
+    print(json.dumps(plain(content), default=str))
+
+
+def show_validation(validation: "Validation", metrics: dict[str, float], folder: Path | None, as_json: bool) -> None:
+    """The verdict and the metrics, and where the files are."""
+    from ..validate.verdict import verdict
+
+    sentences = verdict(validation)
+    if as_json:
+        where = {} if folder is None else {"folder": str(folder), "report": str(folder / "report.html")}
+        tell({**where, "verdict": sentences, "metrics": metrics})
+        return
+    say("\n".join(sentences))
+    rows = [
+        (name, f"{value:.4g}", *(f"{e:.2g}" if (e := metrics.get(f"{name}{s}")) is not None else "" for s in _EXTRA))
+        for name, value in metrics.items()
+        if not name.endswith(_EXTRA)
+    ]
+    show_table(("metric", "value", "± s.e.", "data against data"), rows)
+    if folder is not None:
+        say(f"Model, metrics, figures: {folder}\nOpen {folder / 'report.html'} in a browser.")
+
+
+_EXTRA = ("_se", "_floor")
+
+
+def show_table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> None:
+    """A table for people."""
+    table = Table(*head)
+    for row in rows:
+        table.add_row(*(escape(cell) for cell in row))
+    console.print(table)

@@ -1,0 +1,99 @@
+"""One mobility out of Phi(T) at many horizons T: the combination with the least estimated error.
+
+Phi(T) of a short horizon hardly depends on the score and has the largest error of quadrature; that of a long one the
+reverse, and it drifts with T where the score is off or the mobility depends on the state. Each candidate is the value
+at T -> 0 of a polynomial of degree 0, 1 or 2 through the horizons up to some T_max. Its mean square error is the sum of
+
+    sampling      the scatter when blocks of time are left out
+    trend         the square of its distance from the most flexible candidate, less what the other two explain of it
+    quadrature    the square of the change to be expected from a finer sampling, from that to a coarser one
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..._core.types import LagMatrices, Matrix
+
+_GAIN = 16.0  # a cubic spline's error falls as h^4
+_DEGREES = (0, 1, 2)
+
+
+@dataclass(frozen=True)
+class Combination:
+    """Weights of the horizons, and the squares of the three errors, as norms over all entries of Phi."""
+
+    degree: int
+    weights: np.ndarray
+    sampling: float
+    trend: float
+    quadrature: float
+    bias: Matrix
+
+    @property
+    def error(self) -> float:
+        """Root of the estimated mean square error."""
+        return float(np.sqrt(self.sampling + self.trend + self.quadrature))
+
+    def described(self, size: float) -> dict[str, Any]:
+        """The evidence, relative to |Phi| = `size`."""
+        return {
+            "horizon_rule": "mean" if self.degree == 0 else "limit",
+            "horizon_degree": self.degree,
+            "horizons_used": int(np.count_nonzero(self.weights)),
+            "horizon_weight": self.weights.tolist(),
+            "sampling_error": float(np.sqrt(self.sampling) / size),
+            "trend_error": float(np.sqrt(self.trend) / size),
+            "quadrature_error": float(np.sqrt(self.quadrature) / size),
+        }
+
+
+def best_combination(
+    curve: Callable[[np.ndarray], LagMatrices], coarse: LagMatrices, times: np.ndarray, groups: int
+) -> Combination:
+    """The candidate with the least estimated error.
+
+    `curve(weights)` is Phi(T) for any weighting of blocks of time, `coarse` the same at every second horizon from every
+    second lag, and `times` the mean time over which each horizon averages.
+    """
+    fine = curve(np.ones(groups))
+    others = np.array([curve(1.0 - np.eye(groups)[g]) for g in range(groups)])
+    candidates = candidate_weights(times)
+    unbiased = candidates[-1][1]
+    signed = quadrature_error(fine, coarse)
+
+    def scatter(weights: np.ndarray) -> float:
+        return (groups - 1) * float(np.tensordot(others, weights, (1, 0)).var(axis=0).sum())
+
+    def rated(degree: int, weights: np.ndarray) -> Combination:
+        bias, apart = np.tensordot(weights, signed, 1), weights - unbiased
+        explained = scatter(apart) + np.sum(np.tensordot(apart, signed, 1) ** 2)
+        trend = max(0.0, float(np.sum(np.tensordot(apart, fine, 1) ** 2) - explained))
+        return Combination(degree, weights, scatter(weights), trend, float(np.sum(bias**2)), bias)
+
+    return min((rated(*candidate) for candidate in candidates), key=lambda c: c.error)
+
+
+def candidate_weights(times: np.ndarray) -> list[tuple[int, np.ndarray]]:
+    """Degree and weights of each candidate; the most flexible, a parabola through all horizons, is last."""
+    count = len(times)
+    found = []
+    for degree in _DEGREES:
+        for used in sorted({1, 2, 3, 4, 6, count // 2, count}):
+            if used <= count and used >= (degree + 2 if degree else 1):
+                weights = np.zeros(count)
+                powers = (times[:used, None] / times[used - 1]) ** np.arange(degree + 1)
+                weights[:used] = np.linalg.pinv(powers)[0]
+                found.append((degree, weights))
+    return found
+
+
+def quadrature_error(fine: LagMatrices, coarse: LagMatrices) -> LagMatrices:
+    """Error of the integral at each horizon, from halving the resolution; the first lag counts double."""
+    gaps = (fine[1 : 2 * len(coarse) : 2] - coarse) / _GAIN
+    error = np.repeat(gaps, 2, axis=0)[: len(fine)]
+    error = np.concatenate([error, np.repeat(error[-1:], len(fine) - len(error), axis=0)])
+    error[0] *= 2
+    return error

@@ -1,0 +1,81 @@
+"""Integrals of a response that is known at the sampling times only.
+
+Between samples the response decays at the rates of the process, which at coarse sampling no polynomial follows. The
+states and their scores f = (x, s) give those rates: the propagator F(h) F(0)^-1 of F(tau) = < f(t + tau) f(t)^T > has a
+logarithm, and with it every entry of F is a sum of exponentials that meets the data at two lags. These are integrated
+exactly; a cubic spline takes what they leave. For a linear process they leave nothing, at any sampling interval.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.interpolate import CubicSpline
+
+from ..._core.types import Matrix
+
+_RANK = 1e-8
+_FASTEST, _TURN = 0.01, 0.75 * np.pi
+
+
+def integrated(response: np.ndarray, tau: np.ndarray) -> np.ndarray:
+    """int_0^T G for every T in `tau`, by a cubic spline."""
+    return CubicSpline(tau, response, axis=0).antiderivative()(tau)
+
+
+@dataclass(frozen=True)
+class Exponentials:
+    """sum_r left[:, r] exp(rate_r t) right[r, :], with t from the first of the two lags on."""
+
+    rates: np.ndarray
+    left: np.ndarray
+    right: np.ndarray
+
+    @classmethod
+    def through(cls, now: Matrix, later: Matrix, interval: float, frame: "Frame") -> "Exponentials | None":
+        """F(t) = exp(t log(later now^-1) / interval) now within a frame; None where the sampling
+        is too coarse for them: a factor near zero, or so near the negative axis that its logarithm is ambiguous.
+        """
+        start, end = (frame.whitening.conj().T @ m @ frame.whitening for m in (now, later))
+        factors, modes = np.linalg.eig(np.linalg.solve(start.T, end.T).T)
+        if (np.abs(factors) < _FASTEST).any() or (np.abs(np.angle(factors)) > _TURN).any():
+            return None
+        rates = np.log(factors.astype(complex)) / interval
+        return cls(rates, frame.back @ modes, np.linalg.solve(modes, start) @ frame.back.conj().T)
+
+    def at(self, t: np.ndarray, size: int) -> tuple[np.ndarray, np.ndarray]:
+        """< x s^T > at times t, and its integral from 0 to t: the first `size` rows, the other columns."""
+        left, right = self.left[:size], self.right[:, size:]
+        slow = np.abs(self.rates) < 1e-12
+        rates = np.where(slow, 1, self.rates)
+        grown = np.where(slow, t[:, None], np.expm1(np.outer(t, rates)) / rates)
+        value = np.einsum("ir,tr,rj->tij", left, np.exp(np.outer(t, self.rates)), right)
+        return value, np.einsum("ir,tr,rj->tij", left, grown, right)
+
+
+@dataclass(frozen=True)
+class Frame:
+    """Columns that whiten < f f^T >, and those that lead back."""
+
+    whitening: np.ndarray
+    back: np.ndarray
+
+
+def spanning_frame(now: Matrix) -> Frame:
+    """The frame of < f f^T >, without the directions in which the scores repeat the states."""
+    scale = 1 / np.sqrt(np.maximum(np.real(np.diagonal(now)), 1e-300))
+    values, vectors = np.linalg.eigh(0.5 * (now + now.conj().T) * scale[:, None] * scale)
+    kept = values > _RANK * values[-1]
+    directions, spread = vectors[:, kept], np.sqrt(values[kept])
+    return Frame(scale[:, None] * directions / spread, directions * spread / scale[:, None])
+
+
+def integrated_along(
+    response: np.ndarray, tau: np.ndarray, exponentials: Exponentials | None, scaling: Matrix
+) -> np.ndarray:
+    """The integral of one block of the response from the first lag on; `scaling` is what the scores were scaled by."""
+    if exponentials is None:
+        return integrated(response, tau)
+    value, integral = (m @ scaling for m in exponentials.at(tau - tau[0], len(scaling)))
+    if not np.iscomplexobj(response):
+        value, integral = np.real(value), np.real(integral)
+    return integral + integrated(response - value, tau)

@@ -1,0 +1,56 @@
+"""Data against model in the variables of the series as it was given, where the model has variables of its own."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from .._core.resampling import jackknife
+from ..data import TimeSeries
+from ..model import LangevinModel
+from . import distances
+from .statistics import GROUPS, SeriesStatistics, floor, histogram_edges, series_statistics
+
+
+@dataclass(frozen=True)
+class OriginalVariables:
+    """One-variable densities of the series and of simulated paths, transforms undone on both.
+
+    The data are what the transforms keep of them: without the components that a `PCA` left out. The simulated members
+    begin at times spread evenly over the record, so that trend and season weigh as much in them as in the data.
+    """
+
+    data: TimeSeries
+    paths: TimeSeries
+    data_statistics: SeriesStatistics
+    model_statistics: SeriesStatistics
+
+    @classmethod
+    def of(cls, model: LangevinModel, data: TimeSeries, paths: TimeSeries) -> "OriginalVariables | None":
+        """The comparison, if the model has variables of its own; `data` and `paths` are in these."""
+        if model.transform is None:
+            return None
+        data, paths = model.transform.invert(data), model.transform.invert(_spread_over(data, paths))
+        edges, lags = histogram_edges(data.stacked()), np.array([0])
+        return cls(data, paths, *(series_statistics(series, edges, lags) for series in (data, paths)))
+
+    def kl_by_variable(self, data_weights: np.ndarray | None = None, model_weights: np.ndarray | None = None):
+        """KL(data || model) of each variable, for any weighting of the groups."""
+        a, b = (np.ones(GROUPS) if w is None else w for w in (data_weights, model_weights))
+        return distances.pdf_kl(self.data_statistics.histogram(a), self.model_statistics.histogram(b))
+
+    def metrics(self) -> dict[str, float]:
+        """The worst KL divergence, its leave-one-group-out error, and the same between halves of the data."""
+        value, data_error = jackknife(lambda w: self.kl_by_variable(data_weights=w).max(), GROUPS)
+        model_error = jackknife(lambda w: self.kl_by_variable(model_weights=w).max(), GROUPS)[1]
+        histogram = self.data_statistics.histogram
+        halves = floor(lambda a, b: distances.pdf_kl(histogram(a), histogram(b)).max())
+        numbers = {"": value, "_se": np.hypot(data_error, model_error), "_floor": halves}
+        return {f"pdf_kl_original{suffix}": float(number) for suffix, number in numbers.items()}
+
+
+def _spread_over(data: TimeSeries, paths: TimeSeries) -> TimeSeries:
+    """The paths, each moved as a whole so that together they cover the time of the data."""
+    first, last = min(data.starts), max(times[-1] for times in data.times)
+    span = (len(paths.segments[0]) - 1) * paths.dt
+    starts = np.linspace(first, max(first, last - span), len(paths.segments))
+    return paths.with_segments(paths.segments, places=list(enumerate(starts.tolist())))

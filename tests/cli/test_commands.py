@@ -1,0 +1,204 @@
+"""From a file to a report and back: every command on one small run, and the same model again from its settings."""
+
+import json
+import tomllib
+from importlib import import_module
+
+import numpy as np
+import pytest
+from command_line import QUICK, ou_table, run_main
+from typer.testing import CliRunner
+
+import effective_langevin as el
+from effective_langevin import cli
+
+FILES = {"config.toml", "model.safetensors", "metrics.json", "report.html", "figures"}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """One command from a file with a season to a report."""
+    base = tmp_path_factory.mktemp("fit")
+    ou_table(base / "ou.csv")
+    score = "kgmm:noise_level=0.3,cells=20,steps=50,hidden=[8]"
+    flags = ["--deseason", "5:1", "--pca", "2", "--score", score, "--seed", "3", "--out", str(base / "run"), "--json"]
+    result = CliRunner().invoke(cli.app, ["fit", str(base / "ou.csv"), *flags], catch_exceptions=False)
+    assert result.exit_code == 0, result.output
+    answer = json.loads(result.stdout)
+    assert answer["metrics"].keys() == json.loads((base / "run" / "metrics.json").read_text()).keys()
+    assert answer["folder"] == str(base / "run")
+    return base / "run"
+
+
+def test_a_file_gives_a_complete_run_folder(folder):
+    assert {p.name for p in folder.iterdir()} == FILES
+    assert not folder.with_name("run.partial").exists()
+    model = el.load(folder / "model.safetensors")
+    assert model.names == ("PC1", "PC2")
+    assert model.transform.names == ("a", "b")
+
+
+def test_the_settings_say_all_that_a_run_needs(folder):
+    config = tomllib.loads((folder / "config.toml").read_text())
+    assert config["data"] == [str(folder.parent / "ou.csv")]
+    assert [step["kind"] for step in config["preprocess"]] == ["RemoveSeasonalCycle", "PCA"]
+    assert config["score"] == {
+        "kind": "KGMM", "noise_level": 0.3, "cells": 20, "hidden": [8], "max_draws": 32, "steps": 50, "calibrate": True
+    }  # fmt: skip
+    assert (config["seed"], config["validation"]["seed"], config["force"]) == (3, 4, False)
+    assert config["found"]["dt"] == pytest.approx(0.1)
+    assert config["versions"]["effective-langevin"] == "0.1.0"
+
+
+def test_the_settings_give_the_same_model_bit_for_bit(folder, tmp_path):
+    """Every number of the model; only the order of entries in the header of the file is not fixed."""
+    arguments = ["fit", "--config", str(folder / "config.toml"), "--out", str(tmp_path / "again")]
+    result = CliRunner().invoke(cli.app, arguments, catch_exceptions=False)
+    assert result.exit_code == 0, result.output
+    one, other = (el.load(f / "model.safetensors") for f in (folder, tmp_path / "again"))
+    paths = [m.simulate(5.0, members=3, seed=1).values for m in (one, other)]
+    np.testing.assert_array_equal(*paths)
+    np.testing.assert_array_equal(one.mobility.matrix, other.mobility.matrix)
+    np.testing.assert_array_equal(one.states, other.states)
+    assert one.provenance == other.provenance
+    assert (folder / "config.toml").read_text() == (tmp_path / "again" / "config.toml").read_text()
+    old, new = (json.loads((f / "metrics.json").read_text()) for f in (folder, tmp_path / "again"))
+    assert {k: v for k, v in old.items() if k in ("acf_rmse", "pdf_kl_max")}.items() <= new.items()
+
+
+@pytest.mark.parametrize("suffix", ["nc", "zarr", "h5", "npz", "csv", "parquet"])
+def test_simulated_paths_are_read_back_from_every_format(suffix, folder, tmp_path, monkeypatch, capsys):
+    out = tmp_path / f"paths.{suffix}"
+    flags = ["--duration", "5", "--members", "3", "--seed", "2", "--out", out]
+    code, words, _ = run_main(monkeypatch, capsys, "simulate", folder, *flags)
+    assert (code, "3 path(s) of" in words) == (0, True)
+    expected = el.load(folder / "model.safetensors").simulate(5.0, members=3, seed=2)
+    paths = el.read(out)
+    np.testing.assert_array_equal(paths.values, expected.values)
+    assert (paths.names, paths.units, paths.time_unit) == (("a", "b"), ("K", "m"), "s")
+    np.testing.assert_allclose(paths.starts, expected.starts)
+    assert [p.name for p in tmp_path.iterdir()] == [out.name]
+
+
+def test_simulated_paths_carry_cf_attributes_and_dates(folder, tmp_path, monkeypatch, capsys):
+    import xarray as xr
+
+    flags = ["--duration", "2", "--start", "86400", "--origin", "1970-01-01", "--out", tmp_path / "paths.nc"]
+    assert run_main(monkeypatch, capsys, "simulate", folder, *flags)[0] == 0
+    with xr.open_dataset(tmp_path / "paths.nc", engine="h5netcdf") as data:
+        assert data.attrs["Conventions"].startswith("CF")
+        assert data["a"].attrs["units"] == "K"
+        assert data["time"].values[0] == np.datetime64("1970-01-02")
+
+
+def test_paths_go_into_the_run_folder_and_are_not_overwritten(folder, monkeypatch, capsys):
+    code, out, _ = run_main(monkeypatch, capsys, "simulate", folder, "--duration", "1", "--json")
+    assert json.loads(out)["file"] == str(folder / "paths.nc")
+    code, _, err = run_main(monkeypatch, capsys, "simulate", folder, "--duration", "1")
+    assert (code, "paths.nc exists already" in err) == (2, True)
+    assert run_main(monkeypatch, capsys, "simulate", folder, "--duration", "1", "--overwrite")[0] == 0
+    (folder / "paths.nc").unlink()
+
+
+def test_validate_repeats_the_metrics_of_the_run_and_changes_nothing(folder, monkeypatch, capsys):
+    before = {p: p.stat().st_mtime_ns for p in folder.rglob("*")}
+    code, out, _ = run_main(monkeypatch, capsys, "validate", folder, "--json")
+    kept = json.loads((folder / "metrics.json").read_text())
+    assert code == 0
+    assert json.loads(out)["metrics"] == {k: v for k, v in kept.items() if not k.endswith(("_seconds", "_mb"))}
+    assert {p: p.stat().st_mtime_ns for p in folder.rglob("*")} == before
+
+
+def test_validate_takes_another_series(folder, tmp_path, monkeypatch, capsys):
+    """Read in the way of the run; a model file alone has no series of its own."""
+    ou_table(tmp_path / "other.csv", length=1000)
+    model = folder / "model.safetensors"
+    flags = ["--members", "64", "--duration", "20", "--json"]
+    answers = [
+        run_main(monkeypatch, capsys, "validate", where, tmp_path / "other.csv", *flags) for where in (folder, model)
+    ]
+    assert [code for code, _, _ in answers] == [0, 0]
+    code, _, err = run_main(monkeypatch, capsys, "validate", model)
+    assert (code, "There is no series" in err) == (2, True)
+
+
+def test_report_rebuilds_what_was_lost(folder, monkeypatch, capsys):
+    html, metrics = ((folder / name).read_text() for name in ("report.html", "metrics.json"))
+    (folder / "report.html").unlink()
+    (folder / "figures" / "acfs.png").unlink()
+    code, out, _ = run_main(monkeypatch, capsys, "report", folder)
+    assert (code, "report.html" in out) == (0, True)
+    assert (folder / "figures" / "acfs.png").is_file()
+    assert len((folder / "report.html").read_text()) == pytest.approx(len(html), rel=0.01)
+    assert json.loads((folder / "metrics.json").read_text()) == json.loads(metrics)
+
+
+def test_a_series_that_is_not_stationary_is_refused_unless_forced(tmp_path, monkeypatch, capsys):
+    walk = np.cumsum(np.random.default_rng(0).normal(size=(3000, 1)), axis=0)
+    np.savez(tmp_path / "walk.npz", x=walk, dt=1.0)
+    run = tmp_path / "run"
+    code, out, err = run_main(monkeypatch, capsys, "fit", tmp_path / "walk.npz", *QUICK, "--out", run)
+    assert (code, out, len(err.strip().splitlines())) == (2, "", 1)
+    assert "Not stationary" in err
+    assert "--force" in err
+    assert not run.exists()
+    code, out, _ = run_main(monkeypatch, capsys, "fit", tmp_path / "walk.npz", *QUICK, "--out", run, "--force")
+    assert code == 0
+    assert "Forced" in out
+    assert not out.startswith("Good")
+    assert "Not stationary" in el.load(run / "model.safetensors").provenance["forced"]
+    assert "Forced" in (run / "report.html").read_text()
+
+
+@pytest.mark.parametrize("where", ["effective_langevin.fit.estimate_score", "effective_langevin.cli.settings.read"])
+def test_an_interrupt_exits_with_130_and_leaves_nothing(where, tmp_path, monkeypatch, capsys):
+    def stop(*_, **__):
+        raise KeyboardInterrupt
+
+    ou_table(tmp_path / "ou.csv", 300)
+    module, _, name = where.rpartition(".")
+    monkeypatch.setattr(import_module(module), name, stop)
+    code, out, _ = run_main(monkeypatch, capsys, "fit", tmp_path / "ou.csv", "--out", tmp_path / "run")
+    assert (code, out) == (130, "")
+    assert [p.name for p in tmp_path.iterdir()] == ["ou.csv"]
+
+
+def test_a_file_is_diagnosed_in_words_and_as_json(tmp_path, monkeypatch, capsys):
+    ou_table(tmp_path / "ou.csv", 500)
+    assert "Stationarity" in run_main(monkeypatch, capsys, "diagnose", tmp_path / "ou.csv")[1]
+    code, out, _ = run_main(monkeypatch, capsys, "diagnose", tmp_path / "ou.csv", "--variables", "a", "--json")
+    assert code == 0
+    assert json.loads(out)["series"]["names"] == ["a"]
+
+
+def test_systems_are_listed_with_what_is_known_of_them(monkeypatch, capsys):
+    code, out, _ = run_main(monkeypatch, capsys, "systems", "--json")
+    rows = {row["name"]: row for row in json.loads(out)}
+    assert code == 0
+    assert rows["wells"]["exact"] == ["score", "mobility"]
+    assert (rows["kuramoto-sivashinsky"]["dimension"], rows["lorenz63"]["exact"]) == (32, [])
+    assert "[c, 1]" in rows["wells"]["equation"]
+    assert "[c," in run_main(monkeypatch, capsys, "systems")[1], "brackets are no markup"
+
+
+def test_info_names_versions_demos_and_choices(monkeypatch, capsys):
+    code, out, _ = run_main(monkeypatch, capsys, "info")
+    assert code == 0
+    assert "effective-langevin 0.1.0" in out
+    assert "wells, scalar, lorenz63" in out
+    content = json.loads(run_main(monkeypatch, capsys, "info", "--json")[1])
+    assert "log-correlation" in content["choices"]["mobility"]
+
+
+def test_no_command_prints_the_help(monkeypatch, capsys):
+    code, out, err = run_main(monkeypatch, capsys)
+    assert code == 2
+    assert "Usage" in out + err
+
+
+def test_the_shell_can_complete_commands(monkeypatch, capsys):
+    monkeypatch.setenv("_EFFECTIVE_LANGEVIN_COMPLETE", "complete_bash")
+    monkeypatch.setenv("COMP_WORDS", "effective-langevin sim")
+    monkeypatch.setenv("COMP_CWORD", "1")
+    _, out, _ = run_main(monkeypatch, capsys)
+    assert "simulate" in out

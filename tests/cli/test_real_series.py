@@ -1,0 +1,67 @@
+"""What the package says about series that were not made for it; quick strategies, since the words are what counts."""
+
+import json
+
+import numpy as np
+import pytest
+from command_line import run_main
+
+import effective_langevin as el
+from effective_langevin import preprocess as pp
+
+
+def judged(path, preprocess=None, mobility=None):
+    series = el.read(path)
+    model = el.fit(series, preprocess=preprocess, score=el.Gaussian(), mobility=mobility or el.QuadraticVariation())
+    return model, el.validate(model, series, seed=1, members=128)
+
+
+def test_eeg_is_refused_as_not_stationary(shared_data, tmp_path, monkeypatch, capsys):
+    arguments = ["fit", shared_data("eeg_eye_state.npz"), "--out", tmp_path / "run"]
+    code, out, err = run_main(monkeypatch, capsys, *arguments)
+    assert (code, out, len(err.strip().splitlines())) == (2, "", 1)
+    assert err.startswith("Error: Not stationary")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_noise_of_a_fish_school_is_said_to_depend_on_the_state(shared_data):
+    """Its diffusion falls about fivefold from the centre to the edge of the unit disc."""
+    _, result = judged(shared_data("fish_schooling.npz"))
+    assert "State-dependent steps" in result.summary()
+    profile = result.steps.data[1]
+    assert (profile[:, 0] / profile[:, -1] > 2.5).all()
+    assert (result.steps.model[1] < 1.3).all()
+
+
+def test_ten_climate_indices_of_552_months_are_called_too_few(shared_data):
+    _, result = judged(shared_data("enso_xro.npz"))
+    assert not result.summary().startswith("Good")
+    assert "No significant circulation" in result.summary() or "not established" in result.summary()
+    assert result.metrics["covariance_error_floor"] > 0.2
+
+
+def test_the_gaps_of_the_daily_nao_are_counted(shared_data):
+    _, result = judged(shared_data("nao_daily.npz"), mobility=el.IntegratedResponse())
+    assert "20 rows with missing values were dropped" in result.summary()
+    assert "Regime: the series is smooth (ballistic)" in result.summary()
+
+
+def test_dihedral_angles_are_simulated_as_angles(shared_data):
+    model, result = judged(shared_data("alanine_dipeptide.npz"), preprocess=pp.Periodic(["phi", "psi"]))
+    paths = model.simulate(500.0, members=4, seed=0)
+    assert (paths.names, paths.units) == (("phi", "psi"), ("rad", "rad"))
+    assert np.abs(paths.values).max() <= np.pi
+    assert result.original.data.names == ("phi", "psi")
+    assert "Angles: cos and sin lie on circles" in result.summary()
+
+
+@pytest.mark.slow
+def test_one_command_leads_from_the_climate_indices_to_a_report(shared_data, tmp_path, monkeypatch, capsys):
+    flags = ["--detrend", "--deseason", "12:2", "--pca", "3", "--seed", "1", "--out", tmp_path / "run", "--json"]
+    code, out, _ = run_main(monkeypatch, capsys, "fit", shared_data("XRO_indices_oras5.nc"), *flags)
+    assert code == 0
+    assert json.loads(out)["metrics"]["pdf_kl_original"] > 0
+    assert (tmp_path / "run" / "report.html").stat().st_size > 1e5
+    months = el.load(tmp_path / "run" / "model.safetensors").simulate(24.0, members=2)
+    assert months.names[0] == "Nino34"
+    assert months.starts == (108.0, 108.0)

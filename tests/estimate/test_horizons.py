@@ -1,0 +1,109 @@
+import numpy as np
+import pytest
+from scipy.linalg import expm
+
+from effective_langevin._core.resampling import jackknife
+from effective_langevin.estimate.mobility.horizons import best_combination, candidate_weights, quadrature_error
+from effective_langevin.estimate.mobility.quadrature import (
+    Exponentials,
+    Frame,
+    integrated,
+    integrated_along,
+    spanning_frame,
+)
+
+# One Phi out of many horizons.
+
+AT_ZERO, COUNT, GROUPS = np.array([[1.0, 0.4], [-0.6, 1.5]]), 12, 16
+TIMES = np.arange(1, COUNT + 1) / COUNT
+
+
+def found(drift, curvature, quadrature, scatter=0.01):
+    """Phi(T) = Phi_0 (1 + drift t + curvature t^2), with an error common to all horizons and a smaller one of each."""
+    rng, t = np.random.default_rng(0), TIMES[:, None, None]
+    exact = AT_ZERO * (1 + drift * t + curvature * t**2)
+    groups = exact + scatter * (rng.normal(size=(GROUPS, 1, 2, 2)) + 0.1 * rng.normal(size=(GROUPS, COUNT, 2, 2)))
+
+    def curve(weights):
+        return np.tensordot(weights / weights.sum(), groups, 1) + quadrature / t
+
+    coarse = curve(np.ones(GROUPS))[1::2] + 15 * quadrature / t[1::2]
+    best = best_combination(curve, coarse, TIMES, GROUPS)
+    phi, error = jackknife(lambda weights: np.tensordot(best.weights, curve(weights), 1), GROUPS)
+    return best, phi, error
+
+
+@pytest.mark.parametrize(
+    ("drift", "curvature"), [(0.5, 0.0), (-0.5, 0.2), (0.0, 0.0)], ids=["a line", "a parabola", "constant"]
+)
+def test_phi_is_extrapolated_to_short_horizons_where_it_drifts(drift, curvature):
+    best, phi, error = found(drift, curvature, quadrature=0.0)
+    assert (np.abs(phi - AT_ZERO) < 4 * error).all()
+    assert error.max() < 0.02
+    assert best.error < 0.03
+    assert np.sum(best.weights) == pytest.approx(1)
+
+
+def test_short_horizons_count_little_where_the_integral_is_coarse():
+    """An error of 0.02 / t: from 0.24 at the first horizon to 0.02 at the last; there is no trend to be afraid of."""
+    best, phi, _ = found(0.0, 0.0, quadrature=0.02)
+    assert np.abs(phi - AT_ZERO).max() < 0.5 * 0.02 * COUNT
+    assert np.sqrt(best.quadrature) > 0.3 * np.linalg.norm(phi - AT_ZERO)
+    assert np.count_nonzero(best.weights) > 4
+
+
+def test_every_candidate_is_exact_for_a_polynomial_of_its_degree():
+    for degree, weights in candidate_weights(TIMES):
+        for power in range(degree + 1):
+            assert weights @ TIMES**power == pytest.approx(float(power == 0), abs=1e-9)
+    assert candidate_weights(TIMES)[-1][0] == 2
+
+
+def test_the_error_of_quadrature_is_a_sixteenth_of_the_change_to_half_the_resolution():
+    fine = np.arange(1.0, 8.0)[:, None, None]
+    coarse = fine[1::2] - 16.0
+    np.testing.assert_allclose(quadrature_error(fine, coarse)[:, 0, 0], [2, 1, 1, 1, 1, 1, 1])
+
+
+# Integrals between samples.
+
+A = np.array([[1.0, -2.0], [2.5, 1.5]])
+C = np.array([[1.0, 0.2], [0.2, 0.8]])
+
+
+def linear_process(interval, lags):
+    """F(tau) of (x, s) for dx = -A x dt + noise with s = -C^-1 x: four directions, two of them independent."""
+    both = np.concatenate([np.eye(2), -np.linalg.inv(C)])
+    return np.array([both @ expm(-A * interval * k) @ C @ both.T for k in range(lags + 1)])
+
+
+@pytest.mark.parametrize("interval", [0.1, 0.5, 1.0])
+@pytest.mark.parametrize("first", [0, 1])
+def test_the_response_of_a_linear_process_is_integrated_exactly_at_any_interval(interval, first):
+    joint, tau = linear_process(interval, 6), interval * np.arange(first, 7)
+    frame = spanning_frame(joint[0])
+    assert frame.whitening.shape == (4, 2)
+    exponentials = Exponentials.through(joint[first], joint[first + 1], interval, frame)
+    response = joint[first:, :2, 2:]
+    integral = integrated_along(response, tau, exponentials, np.eye(2))
+    exact = np.array([np.linalg.solve(A, expm(-A * t) - expm(-A * tau[0])) for t in tau])
+    np.testing.assert_allclose(integral, exact, atol=1e-10)
+    if interval == 1.0:
+        assert np.abs(integrated(response, tau) - exact).max() > 0.02
+
+
+def test_a_slow_response_is_integrated_too():
+    """A rate of zero: the integral of a constant is its value times the time."""
+    exponentials = Exponentials(np.zeros(1), np.ones((2, 1)), np.ones((1, 2)))
+    value, integral = exponentials.at(np.array([0.0, 2.0]), 1)
+    np.testing.assert_allclose(value[:, 0, 0], 1)
+    np.testing.assert_allclose(integral[:, 0, 0], [0, 2])
+
+
+@pytest.mark.parametrize("factor", [-0.2, 1e-3])
+def test_where_the_sampling_is_too_coarse_for_a_logarithm_the_spline_is_used_alone(factor):
+    now, later = np.eye(2), np.diag([0.5, factor])
+    assert Exponentials.through(now, later, 1.0, Frame(np.eye(2), np.eye(2))) is None
+    tau = np.arange(5.0)
+    response = np.exp(-tau)[:, None, None]
+    np.testing.assert_array_equal(integrated_along(response, tau, None, np.eye(1)), integrated(response, tau))
