@@ -116,7 +116,8 @@ def main(names: list[str]) -> None:
             snippets = run(page, Path(folder))
             for picture in Path(folder).glob("*.png"):
                 shutil.copy(picture, FIGURES)
-        page.write_text(rewritten(page.read_text(encoding="utf-8"), snippets), encoding="utf-8")
+        if page.parent == FIGURES.parent:  # the README shows no output
+            page.write_text(rewritten(page.read_text(encoding="utf-8"), snippets), encoding="utf-8")
         print(f"{page.name}: {len(snippets)} blocks, {time.monotonic() - started:.0f} s", flush=True)
 
 
