@@ -14,6 +14,7 @@ import shutil
 import sys
 import tempfile
 import time
+import warnings
 from dataclasses import dataclass
 from pathlib import Path
 from unittest import mock
@@ -43,7 +44,9 @@ class Snippet:
 def run(page: Path, folder: Path) -> list[Snippet]:
     """Run all snippets of a page in an empty folder."""
     names, done = {"__name__": "__main__"}, []
-    with contextlib.chdir(folder), mock.patch.dict(os.environ, {"MPLBACKEND": "agg", "COLUMNS": "110"}):
+    settings = mock.patch.dict(os.environ, {"MPLBACKEND": "agg", "COLUMNS": "110"})
+    with contextlib.chdir(folder), settings, warnings.catch_warnings():
+        warnings.simplefilter("error", UserWarning)  # a reader would wonder
         for block in BLOCK.finditer(text := page.read_text(encoding="utf-8")):
             kind, code, shown = block.groups(default="")
             output = io.StringIO()
