@@ -24,7 +24,7 @@ exclude_patterns = ["_build"]
 myst_enable_extensions = ["dollarmath", "amsmath", "colon_fence", "deflist"]
 myst_heading_anchors = 3
 default_role = "code"
-add_module_names = False
+add_module_names = smartquotes = False
 autodoc_member_order = "bysource"
 autodoc_typehints = "none"
 autodoc_class_signature = "mixed"
@@ -76,7 +76,7 @@ def _paragraph(paragraph: list[str]) -> list[str]:
     if all(line.startswith("    ") for line in paragraph):
         return ["::", "", *paragraph]
     if any(line.startswith("    ") for line in paragraph):
-        return [_escaped(line) if line[0] == " " else "* " + _argument(line) for line in paragraph]
+        return [f"  {_escaped(line.strip())}" if line[0] == " " else f"* {_argument(line)}" for line in paragraph]
     return [_escaped(line) for line in paragraph]
 
 

@@ -83,14 +83,14 @@ def _tidy(text: str) -> str:
 
 
 def agree(shown: str, printed: str, relative: float = 0.1) -> bool:
-    """Whether two texts are the same up to spaces, with numbers equal to `relative` or two units of the last digit."""
+    """Whether two texts are the same up to spaces, with numbers equal to `relative` and a unit of the last digit."""
     words = [" ".join(_NUMBER.sub("#", text).split()) for text in (shown, printed)]
     numbers = zip(_NUMBER.findall(shown), _NUMBER.findall(printed))
     return words[0] == words[1] and all(_close(a, b, relative) for a, b in numbers)
 
 
 def _close(a: str, b: str, relative: float) -> bool:
-    return abs(float(a) - float(b)) <= relative * abs(float(b)) + 2.0 * max(_last_digit(a), _last_digit(b))
+    return abs(float(a) - float(b)) <= relative * abs(float(b)) + max(_last_digit(a), _last_digit(b))
 
 
 def _last_digit(number: str) -> float:
