@@ -30,6 +30,7 @@ from .estimate.score import KGMM, MLP, DenoisingScore, Gaussian, UNet1D
 from .estimate.symmetry import Translations, TranslationsAndReflections
 from .fit import fit
 from .model import LangevinModel, load
+from .predict import predict_held_out
 from .simulate import EulerMaruyama, ExponentialEuler, LeimkuhlerMatthews, StochasticHeun
 from .validate import Validation, validate
 
@@ -65,6 +66,7 @@ __all__ = [
     "diagnose",
     "fit",
     "load",
+    "predict_held_out",
     "preprocess",
     "read",
     "systems",
