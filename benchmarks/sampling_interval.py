@@ -15,6 +15,7 @@ import numpy as np
 
 import effective_langevin as el
 from effective_langevin.estimate.mobility import estimate_mobility
+from effective_langevin.estimate.symmetry import NoSymmetry
 from effective_langevin.validate.distances import mobility_error
 
 INTERVALS = (0.02, 0.05, 0.1)
@@ -42,9 +43,9 @@ def measure(dt: float, seed: int, samples: int = 1_000_000, members: int = 100) 
         else:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", el.EstimateWarning)
-                phi = estimate_mobility(standard, model.score, strategy, key=jax.random.key(seed)).to_physical(
-                    model.units
-                )
+                phi = estimate_mobility(
+                    standard, model.score, strategy, NoSymmetry(), key=jax.random.key(seed)
+                ).to_physical(model.units)
         errors[name] = mobility_error(phi.matrix, system.mobility)
     return errors
 
