@@ -90,7 +90,7 @@ def kramersmoyal(bandwidth: float | None = None):
 def pydaddy(order: int):
     """Sparse polynomials of `fit` with its default threshold, 0.05.
 
-    `tune=True`, its cross-validated threshold, was worse at dt = 0.01 (seed 1, order 3: 0.40 in 107 s) and the same at 0.5.
+    `tune=True`, its cross-validated threshold, was worse at dt = 0.01 (order 3, seed 1: 0.40 in 107 s), equal at 0.5.
     """
     import pydaddy
 

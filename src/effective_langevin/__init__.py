@@ -28,8 +28,10 @@ from .estimate.mobility import (
 )
 from .estimate.score import KGMM, MLP, DenoisingScore, Gaussian, UNet1D
 from .estimate.symmetry import Translations, TranslationsAndReflections
+from .estimator import LangevinEstimator
 from .fit import fit
 from .model import LangevinModel, load
+from .predict import predict_held_out
 from .simulate import EulerMaruyama, ExponentialEuler, LeimkuhlerMatthews, StochasticHeun
 from .validate import Validation, validate
 
@@ -49,6 +51,7 @@ __all__ = [
     "FiniteVolume",
     "Gaussian",
     "IntegratedResponse",
+    "LangevinEstimator",
     "LangevinModel",
     "LeimkuhlerMatthews",
     "LogCorrelation",
@@ -65,6 +68,7 @@ __all__ = [
     "diagnose",
     "fit",
     "load",
+    "predict_held_out",
     "preprocess",
     "read",
     "systems",

@@ -11,6 +11,7 @@ import effective_langevin as el
 from effective_langevin.data import lagged_moments
 from effective_langevin.validate import ring, ring_plots
 from effective_langevin.validate.plots import plot_training
+from effective_langevin.validate.portrait import Portrait
 from effective_langevin.validate.report import figures, render
 from effective_langevin.validate.ring_comparison import RingComparison
 from effective_langevin.validate.statistics import GROUPS
@@ -227,3 +228,9 @@ def test_the_results_of_the_paper_example_agree_with_the_validation(series, refl
     stored, metrics = results.read(tmp_path)
     assert metrics["ours"] == rows["ours"]
     assert set(stored) == set(arrays)
+
+
+def test_relaxation_times_of_a_ring_are_told_by_fourier_mode(reflecting):
+    """The autoregression relaxes by exp(-0.05 (1 + k)) per step of 0.5 d: mode 0 is the slowest, then 1, 2, ..."""
+    rows = Portrait(reflecting.model).timescale_rows()
+    assert [row["where"] for row in rows] == [f"Fourier mode {k}" for k in range(8)]

@@ -91,6 +91,13 @@ def test_a_model_with_too_much_noise_is_not_called_good(linear_series, linear_mo
     assert result.summary().startswith("Not to be trusted")
 
 
+def test_lags_that_a_simulated_path_hardly_has_are_not_compared(linear_series, linear_model):
+    """Beyond the length of the paths there are no pairs, and the autocorrelation would be called zero."""
+    result = el.validate(linear_model, linear_series, seed=5, members=64, duration=1.5)
+    assert result.model_statistics.tau[-1] <= 1.1
+    assert result.model_statistics.lagged.pairs.min() > 0
+
+
 def test_mobility_error_appears_when_the_truth_is_given(linear_series, linear_model):
     exact = 2 * linear_model.mobility.matrix
     metrics = el.validate(linear_model, linear_series, members=32, duration=20.0, exact_mobility=exact).metrics

@@ -7,11 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from .._core import checks
+from .._core import checks, html, numbers
 from .._core.errors import DataError
 from .._core.types import Paths, Samples
 
 _DT_HINT = "It is the sampling interval of the series, in your unit of time: TimeSeries(values, dt=0.1)."
+
+_MOST_SHOWN = 12
 
 
 @dataclass(frozen=True, init=False, repr=False)
@@ -91,9 +93,11 @@ class TimeSeries:
             )
         return self.segments[0] if len(self.segments) == 1 else np.stack(self.segments)
 
-    def stacked(self) -> Samples:
-        """All samples, (sample, var), without regard to time."""
-        return self.segments[0] if len(self.segments) == 1 else np.concatenate(self.segments)
+    def stacked(self, dtype: Any = None) -> Samples:
+        """All samples, (sample, var), without regard to time; in their own precision unless another is asked for."""
+        if len(self.segments) == 1:
+            return self.segments[0] if dtype is None else self.segments[0].astype(dtype, copy=False)
+        return np.concatenate(self.segments, dtype=dtype, casting="same_kind")
 
     def with_segments(
         self,
@@ -173,6 +177,28 @@ class TimeSeries:
             f"TimeSeries({self.n_samples} samples of {names} in {len(self.segments)} segment(s), "
             f"dt={self.dt:g}{unit}{gaps})"
         )
+
+    def _repr_html_(self) -> str:
+        """For notebooks: how much there is, and the range of each variable."""
+        samples, shown = self.stacked(), list(range(min(self.dimension, _MOST_SHOWN)))
+        unit = f" {self.time_unit}" if self.time_unit else ""
+        dropped = f", {self.dropped:,} rows with NaN dropped" if self.dropped else ""
+        facts = [
+            ("samples", f"{self.n_samples:,} in {len(self.segments):,} segment(s){dropped}"),
+            ("sampling interval", f"{self.dt:g}{unit}"),
+            ("time covered", f"{self.duration:,.6g}{unit}"),
+        ]
+        columns = [f(samples[:, shown], axis=0) for f in (np.mean, np.std, np.min, np.max)]
+        rows = [
+            [_named(self.names[i], self.units[i]), *(numbers.typeset(f"{c[i]:.4g}") for c in columns)] for i in shown
+        ]
+        more = self.dimension - len(shown)
+        listed = html.table(["variable", "mean", "std", "min", "max"], rows)
+        return html.card("TimeSeries", facts, listed, note=f"and {more} more variables" if more else "")
+
+
+def _named(name: str, unit: str) -> str:
+    return f"{name} [{unit}]" if unit else name
 
 
 def _as_records(values: Any) -> list[Samples]:

@@ -19,7 +19,7 @@ from ..estimate.score import Score, ScoreFit
 from ..estimate.score.networks import rebuilt
 from ..simulate import Ensemble, EulerMaruyama, ExponentialEuler, LeimkuhlerMatthews, StochasticHeun, integrate
 from ..simulate.steppers import Equation, Stepper
-from . import storage
+from . import display, dynamics, storage
 
 _MANY = 256
 _RESOLUTION = {EulerMaruyama: 0.05, StochasticHeun: 0.2, ExponentialEuler: 0.1, LeimkuhlerMatthews: 0.5}
@@ -183,9 +183,37 @@ class LangevinModel:
         jacobians = np.asarray(_jacobians(drift, states), float)
         return float(np.quantile(np.abs(np.linalg.eigvals(jacobians)).max(axis=1), 0.99))
 
+    def timescales(self) -> dynamics.Timescales:
+        """Relaxation times, slowest first, and periods of oscillation of dx = -Phi C^-1 x dt + noise, with errors.
+
+        Exact for linear dynamics; otherwise the rates at which the model's correlations begin to decay. Slow hops
+        between wells take longer: see the integral times of a validation.
+        """
+        return dynamics.relaxation(self._draws())
+
+    def circulation(self) -> dynamics.Circulation:
+        """Rotations made by Phi_A: frequencies with errors, and the planes they turn in; none in one dimension."""
+        return dynamics.rotations(self._draws(), self.units.std)
+
+    def entropy_production(self) -> dynamics.EntropyProduction:
+        """tr(Phi_A^T Phi_S^-1 Phi_A < s s^T >) per unit of time, with its error: zero if and only if reversible."""
+        clean = self.units.to_standard(self.states)
+        kick = self.score.noise_level * np.random.default_rng(0).normal(size=clean.shape)
+        states = np.concatenate([clean + kick, clean - kick]) if self.score.noise_level else clean
+        return dynamics.entropy_production(self._draws(), states, self.score.function.over(states).astype(float))
+
     def save(self, path: str | os.PathLike) -> None:
         """Write the model to a safetensors file; an existing file is replaced only once the new one is complete."""
         storage.write(path, *_dismantle(self))
+
+    def _draws(self) -> dynamics.Draws:
+        """Phi and the covariance of the blurred data, and the same from blocks of time, standardised."""
+        phi, phis, covariances = (
+            self.units.mobility_to_standard(m)
+            for m in (self.mobility.matrix, self.mobility.replicas, self.mobility.covariances)
+        )
+        blur = self.score.noise_level**2 * np.eye(self.dimension)
+        return dynamics.Draws(phi, self.score.covariance, phis, covariances + blur)
 
     def _equation(self, members: int = 1) -> Equation:
         """The equation in standardised units, with its Gaussian linear part -Phi C^-1, ready for many members."""
@@ -230,10 +258,10 @@ class LangevinModel:
         return x
 
     def __repr__(self) -> str:
-        return (
-            f"LangevinModel({', '.join(self.names)}; {self.mobility.method} mobility, noise level "
-            f"{self.score.noise_level:g}, stein_error {self.score.stein_error:.3f})"
-        )
+        return display.text(self)
+
+    def _repr_html_(self) -> str:
+        return display.page(self)
 
 
 def _survivors(run: Ensemble, step: float) -> np.ndarray:
@@ -284,6 +312,7 @@ def _dismantle(model: LangevinModel) -> tuple[dict[str, np.ndarray], dict[str, A
         "mobility.matrix": mobility.matrix,
         "mobility.standard_error": mobility.standard_error,
         "mobility.replicas": mobility.replicas,
+        "mobility.covariances": mobility.covariances,
         "states": model.states,
     }
     transform, stored = (None, {}) if model.transform is None else preprocess.pack(model.transform.to_dict())
@@ -324,7 +353,7 @@ def _assemble(arrays: dict[str, np.ndarray], header: dict[str, Any]) -> Langevin
         covariance=arrays["score.covariance"],
         **header["score"],
     )
-    parts = {name: arrays[f"mobility.{name}"] for name in ("matrix", "standard_error", "replicas")}
+    parts = {name: arrays[f"mobility.{name}"] for name in ("matrix", "standard_error", "replicas", "covariances")}
     mobility = Mobility(**parts, **header["mobility"])
     transform = header.get("transform")
     return LangevinModel(

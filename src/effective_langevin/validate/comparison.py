@@ -2,15 +2,18 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from .._core import checks
+from .._core import checks, html, numbers
+from .._core.errors import DataError
 from .._core.resampling import jackknife
 from .._core.types import Matrix
 from ..data import TimeSeries
+from ..diagnose import Diagnosis, diagnose
 from ..estimate.mobility.base import integral_times
 from ..model import LangevinModel
 from . import distances
@@ -20,6 +23,7 @@ from .steps import StepSizes
 
 _MEMBERS = 512
 _MODEL_SAMPLES = 600_000
+_REACH = 2 / 3  # of a simulated path: longer lags would have few pairs in it, or none
 
 
 @dataclass(frozen=True)
@@ -45,6 +49,14 @@ class Validation:
     original: OriginalVariables | None = None
     steps: StepSizes | None = None
 
+    @cached_property
+    def diagnosis(self) -> Diagnosis | None:
+        """What `diagnose` says about the data in the model's own variables; None where they are too few for it."""
+        try:
+            return diagnose(self.data)
+        except DataError:
+            return None
+
     def summary(self) -> str:
         """The verdict and the metrics as text."""
         from .verdict import verdict
@@ -65,6 +77,24 @@ class Validation:
 
     def __repr__(self) -> str:
         return f"Validation(\n{self.summary()}\n)"
+
+    def _repr_html_(self) -> str:
+        """For notebooks: the verdict, the metrics with errors and floors, and where more is to be found."""
+        from .verdict import verdict
+
+        opening, *rest = verdict(self)
+        rows = [
+            [
+                name,
+                numbers.typeset(numbers.plus_minus(self.metrics[name], self.metrics[f"{name}_se"])),
+                numbers.short(self.metrics[f"{name}_floor"]) if f"{name}_floor" in self.metrics else "–",
+            ]
+            for name in METRICS
+            if name in self.metrics
+        ]
+        listed = html.table(["metric", "value ± s.e.", "data against data"], rows)
+        facts = [(name, words) for name, _, words in (sentence.partition(": ") for sentence in rest[:4])]
+        return html.card(opening, facts, listed, note='More: .summary(), .report("report.html")')
 
 
 DISTANCES = ("pdf_kl_mean", "pdf_kl_max", "acf_rmse", "covariance_error")
@@ -98,6 +128,7 @@ def validate(
     frames = max(2 * int(lags[-1]), min(series.n_samples, _MODEL_SAMPLES) // members, 100)
     options = {"dt": series.dt, "transformed": True, **(simulation or {})}
     paths = model.simulate(duration or frames * series.dt, members, seed, **options)
+    lags = lags[lags <= _REACH * min(len(s) for s in paths.segments)]
     edges = histogram_edges(series.stacked())
     data_statistics, model_statistics = (series_statistics(s, edges, lags) for s in (series, paths))
     metrics = _stein_and_mobility(model, exact_mobility)

@@ -16,8 +16,23 @@ from .._core.types import LagMatrices, Matrix
 from ..data import TimeSeries
 from ..estimate.mobility import Mobility
 from .canvas import DATA, MODEL, WIDTH, band, even_columns, in_rows, label, legend, panels, plain, short, styled
-from .verdict import part_error
+from .curve_plots import plot_return_times, plot_spectra
 from .wording import digits
+
+__all__ = [
+    "plot_acfs",
+    "plot_cross_correlations",
+    "plot_mobility",
+    "plot_noise_level_choice",
+    "plot_pair_densities",
+    "plot_pdfs",
+    "plot_phi_by_horizon",
+    "plot_return_times",
+    "plot_spectra",
+    "plot_stein",
+    "plot_training",
+    "plot_trajectories",
+]
 
 ANNOTATED = 6
 MASSES = (0.99, 0.9, 0.7, 0.5, 0.3, 0.1)
@@ -176,12 +191,11 @@ def plot_mobility(
     The colours are comparable between variables of different units; the three mobilities share one scale.
     """
     size, std = len(names), np.ones(len(names)) if std is None else np.asarray(std)
-    error, part = mobility.standard_error, part_error(mobility.standard_error)
     maps = [
-        ("Mobility Φ", mobility.matrix, error),
-        ("Diffusion, symmetric part", mobility.symmetric, part),
-        ("Circulation, antisymmetric part", mobility.antisymmetric, part * (1 - np.eye(size))),
-        ("Noise factor Σ", mobility.noise_factor, None),
+        ("Mobility Φ", mobility.matrix, mobility.standard_error),
+        ("Diffusion, symmetric part", mobility.symmetric, mobility.symmetric_error),
+        ("Circulation, antisymmetric part", mobility.antisymmetric, mobility.antisymmetric_error),
+        ("Noise factor Σ", mobility.noise_factor, mobility.noise_factor_error),
     ]
     axes = panels(4, 2, min(max(0.5 * size + 1.1, 2.3), 4.2), axes, width=min(max(1.7 * size + 2.6, 6.4), WIDTH))
     colours = [m / np.outer(std, std) for _, m, _ in maps[:3]] + [maps[3][1] / std[:, None]]

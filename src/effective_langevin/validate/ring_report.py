@@ -6,9 +6,13 @@ from typing import Any
 import numpy as np
 from scipy.ndimage import gaussian_filter
 
+from ..data import TimeSeries
 from . import plots, ring, ring_plots
 from .canvas import panels, styled
+from .extremes import LEVELS, compare_return_times
 from .ring_comparison import SIDES, RingComparison
+from .spectra import compare_spectra
+from .statistics import BINS
 from .wording import digits, short, typeset
 
 WINDOW = 15.0
@@ -25,6 +29,8 @@ def ring_figures(comparison: RingComparison) -> dict[str, Any]:
         "pdfs": _densities,
         "pairs": _pairs,
         "acfs": _point_acfs,
+        "spectra": _spectra,
+        "return_times": _return_times,
         "mode_variances": _mode_variances,
         "mode_acfs": _mode_acfs,
         "phi_by_horizon": _phi_by_mode,
@@ -144,6 +150,34 @@ def _point_acfs(comparison: RingComparison):
         titles=[f"{name}, mean over points" for name in comparison.fields[shown]],
         time_unit=comparison.validation.data.time_unit,
     )
+
+
+def _spectra(comparison: RingComparison):
+    """Spectra at a point, mean over the points of each field."""
+    data, paths = _first_fields(comparison)
+    found = compare_spectra(data, paths, float(comparison.validation.integral_times.max()), comparison.points)
+    if found is None:
+        return None
+    errors = {"data_error": found.data_error, "model_error": found.model_error}
+    return plots.plot_spectra(found.x, found.data, found.model, **errors, **_labels(comparison))
+
+
+def _return_times(comparison: RingComparison):
+    """Time between crossings at a point, pooled over the points of each field."""
+    levels = comparison.edges[:MOST_FIELDS, :: BINS // (LEVELS - 1)]
+    data, paths = _first_fields(comparison)
+    found = compare_return_times(data, paths, levels, comparison.points)
+    return plots.plot_return_times(**vars(found), **_labels(comparison))
+
+
+def _first_fields(comparison: RingComparison) -> list[TimeSeries]:
+    width, v = MOST_FIELDS * comparison.points, comparison.validation
+    return [series.map(lambda s: s[:, :width]) for series in (v.data, v.paths)]
+
+
+def _labels(comparison: RingComparison) -> dict[str, Any]:
+    names, units = comparison.fields[:MOST_FIELDS], comparison.units[:MOST_FIELDS]
+    return {"names": names, "units": units, "time_unit": comparison.validation.data.time_unit}
 
 
 @styled

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.special import stdtrit
 
-from .._core.types import Matrix
 from ..estimate.mobility.base import error_groups
 from . import distances
 from .regime import ballistic, denoised, forced, on_circles, own_variables, regime, state_dependent, unresolved
@@ -136,6 +135,11 @@ def acf_rmse_by_variable(validation: "Validation") -> np.ndarray:
     return np.sqrt(np.mean(gap**2, axis=0))
 
 
+def worst(errors: np.ndarray, most: int) -> list[int]:
+    """The variables with the largest errors, in their own order."""
+    return sorted(np.argsort(errors)[::-1][:most].tolist())
+
+
 def integral_times(statistics: SeriesStatistics) -> np.ndarray:
     """Integral of each autocorrelation up to its first zero, over the lags compared: the same for data and model."""
     acf = statistics.acf(np.ones(GROUPS))
@@ -143,19 +147,12 @@ def integral_times(statistics: SeriesStatistics) -> np.ndarray:
     return np.trapezoid(np.where(kept, acf, 0.0), statistics.tau, axis=0)
 
 
-def part_error(standard_error: Matrix) -> Matrix:
-    """Standard error of (Phi_ij +- Phi_ji) / 2, off the diagonal with the two entries taken as independent."""
-    error = 0.5 * np.sqrt(standard_error**2 + standard_error.T**2)
-    np.fill_diagonal(error, np.diagonal(standard_error))
-    return error
-
-
 def circulation(validation: "Validation") -> str:
     """Whether Phi has an antisymmetric part beyond its error."""
     model = validation.model
     if model.dimension == 1:
         return ""
-    phi, error = model.mobility.antisymmetric, part_error(model.mobility.standard_error)
+    phi, error = model.mobility.antisymmetric, model.mobility.antisymmetric_error
     if np.abs(phi).max() < 1e-9 * np.abs(model.mobility.matrix).max():
         return _no_circulation(validation)
     rows, columns = np.triu_indices(model.dimension, 1)

@@ -14,7 +14,7 @@ from ..._core import checks
 from ..._core.errors import EstimateWarning
 from ..._core.resampling import bootstrap, jackknife
 from ..._core.types import Matrix
-from ...data import Standardizer, TimeSeries
+from ...data import Standardizer, TimeSeries, lagged_moments
 from ...data.lags import autocovariances, integral_time
 from ..score import ScoreFit
 from ..symmetry import Symmetry
@@ -28,7 +28,8 @@ class Mobility:
     """Phi, whose symmetric part is the diffusion and whose antisymmetric part is the circulation.
 
     `standard_error` is the sampling error of each entry (leave-one-block-out), with the learned score taken as given;
-    `replicas` are mobilities from blocks of time drawn with replacement, for the error of anything computed from Phi.
+    `replicas` are mobilities from blocks of time drawn with replacement, for the error of anything computed from Phi,
+    and `covariances` those of the data in the same blocks, for the error of what depends on both.
     """
 
     matrix: Matrix
@@ -36,6 +37,7 @@ class Mobility:
     method: str
     replicas: Float[np.ndarray, "replica var var"]
     diagnostics: dict[str, Any] = field(default_factory=dict)
+    covariances: Float[np.ndarray, "replica var var"] = field(default_factory=lambda: np.zeros((0, 1, 1)))
 
     @property
     def symmetric(self) -> Matrix:
@@ -68,8 +70,24 @@ class Mobility:
         return self.matrix - width, self.matrix + width
 
     def error_of(self, function: Callable[[Matrix], np.ndarray]) -> np.ndarray:
-        """Standard error of any function of Phi, from its replicas."""
-        return np.std([function(replica) for replica in self.replicas], axis=0)
+        """Standard error of any function of Phi, from its replicas; zero without any."""
+        found = [function(replica) for replica in self.replicas] or [function(self.matrix)]
+        return np.std(found, axis=0)
+
+    @property
+    def symmetric_error(self) -> Matrix:
+        """Standard error of Phi_S."""
+        return self.error_of(lambda phi: 0.5 * (phi + phi.T))
+
+    @property
+    def antisymmetric_error(self) -> Matrix:
+        """Standard error of Phi_A."""
+        return self.error_of(lambda phi: 0.5 * (phi - phi.T))
+
+    @property
+    def noise_factor_error(self) -> Matrix:
+        """Standard error of Sigma."""
+        return self.error_of(lambda phi: np.linalg.cholesky(0.5 * (phi + phi.T)))
 
     def to_physical(self, units: Standardizer) -> "Mobility":
         """The same mobility, with the curves among its diagnostics, in physical units."""
@@ -85,6 +103,7 @@ class Mobility:
             matrix=units.mobility_to_physical(self.matrix),
             standard_error=units.mobility_to_physical(self.standard_error),
             replicas=units.mobility_to_physical(self.replicas),
+            covariances=units.mobility_to_physical(self.covariances),
             diagnostics={**self.diagnostics, **curves},
         )
 
@@ -147,7 +166,14 @@ def estimate_mobility(
         type(strategy).__name__,
         replicas + (lifted - lift(found.estimate(np.ones(found.blocks)))),
         {**found.diagnostics, "blocks": found.blocks, "lifted_by": moved},
+        _covariances(series, symmetry, found.blocks),
     )
+
+
+def _covariances(series: TimeSeries, symmetry: Symmetry, blocks: int) -> Float[np.ndarray, "replica var var"]:
+    """Covariances of the blocks that the replicas of Phi were drawn from."""
+    moments = lagged_moments(series.segments, series.segments, [0], blocks)
+    return bootstrap(lambda weights: symmetry.project(moments.mean(weights)[0]), blocks)
 
 
 def lift_eigenvalues(phi: Matrix, floor: float = 1e-4) -> Matrix:

@@ -1,0 +1,147 @@
+"""What a model says about its dynamics: relaxation times, rotations and entropy production, each with its error.
+
+All follow from Phi, the covariance C and the score. C(tau) of the model begins as C - Phi tau, whatever the score, so
+A = Phi C^-1 holds the rates at which its correlations begin to decay; for linear dynamics they decay so for ever.
+Errors come from blocks of time drawn with replacement, Phi and C together.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float, Shaped
+from scipy.optimize import linear_sum_assignment
+
+from .._core.types import Matrix, Samples, Vector
+
+
+@dataclass(frozen=True)
+class Timescales:
+    """Relaxation times of the linearised model, slowest first; `period` is infinite where a mode does not oscillate.
+
+    `directions` (mode, var) are the eigenvectors, in units of the spread of each variable; complex for an oscillation.
+    """
+
+    value: Vector
+    standard_error: Vector
+    period: Vector
+    period_error: Vector
+    directions: Shaped[np.ndarray, "mode var"]
+
+    @property
+    def shares(self) -> Float[np.ndarray, "mode var"]:
+        """How much each variable takes part in a mode, rows summing to one."""
+        weights = np.abs(self.directions) ** 2
+        return weights / weights.sum(axis=1, keepdims=True)
+
+
+@dataclass(frozen=True)
+class Circulation:
+    """Rotations of the model in planes, fastest first: `frequency` in radians per unit of time.
+
+    `planes` (rotation, 2, var) spans each plane by two displacements of one standard deviation, in physical units; the
+    motion goes from the first to the second.
+    """
+
+    frequency: Vector
+    standard_error: Vector
+    planes: Float[np.ndarray, "rotation two var"]
+
+    @property
+    def period(self) -> Vector:
+        """Time of one turn."""
+        with np.errstate(divide="ignore"):
+            return 2 * np.pi / self.frequency
+
+
+@dataclass(frozen=True)
+class EntropyProduction:
+    """Entropy production per unit of time, in units of Boltzmann's constant; `bias` is what sampling noise adds to it.
+
+    It is quadratic in Phi_A, so that the noise of Phi_A alone makes it positive.
+    """
+
+    value: float
+    standard_error: float
+    bias: float
+
+
+@dataclass(frozen=True)
+class Draws:
+    """Phi and C in standardised units, and the same from blocks of time drawn with replacement."""
+
+    phi: Matrix
+    covariance: Matrix
+    phis: Float[np.ndarray, "draw var var"]
+    covariances: Float[np.ndarray, "draw var var"]
+
+    def of(self, function: Callable[[Matrix, Matrix], Any]) -> np.ndarray:
+        """A function of Phi and C for every draw; without draws, of the two themselves, which then have no error."""
+        return np.array(
+            [function(phi, c) for phi, c in zip(self.phis, self.covariances)] or [function(self.phi, self.covariance)]
+        )
+
+
+def relaxation(draws: Draws) -> Timescales:
+    """1 / Re lambda and 2 pi / |Im lambda| of the eigenvalues of A = Phi C^-1; errors to first order in those of A."""
+    rates, vectors = np.linalg.eig(draws.phi @ np.linalg.inv(draws.covariance))
+    order = np.lexsort((-np.imag(rates), np.real(rates).round(12)))
+    rates, directions = rates[order], vectors.T[order]
+
+    def matched(phi: Matrix, covariance: Matrix) -> np.ndarray:
+        """Eigenvalues of a draw, each in the place of the one that it belongs to."""
+        found = np.linalg.eigvals(phi @ np.linalg.inv(covariance))
+        return found[linear_sum_assignment(np.abs(rates[:, None] - found))[1]]
+
+    drawn, decay, turn = draws.of(matched), np.real(rates), np.abs(np.imag(rates))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        period = 2 * np.pi / turn
+        period_error = np.where(turn > 0, period * np.imag(drawn).std(axis=0) / turn, 0.0)
+    return Timescales(1 / decay, np.real(drawn).std(axis=0) / decay**2, period, period_error, directions)
+
+
+def rotations(draws: Draws, std: Vector) -> Circulation:
+    """Planes and frequencies of dy = -B y dt with B = L^-1 Phi_A L^-T and y = L^-1 x, C = L L^T: in y, C is round.
+
+    B is antisymmetric: -B u = omega v, -B v = -omega u in each plane. The error of omega is that of -v^T B u, which to
+    first order does not see that L, too, is another one in every draw: that only turns y.
+    """
+    turning = _turning(draws.phi, draws.covariance)
+    frequency, vectors = np.linalg.eigh(1j * turning)
+    fastest = np.argsort(-frequency)[: len(std) // 2]
+    second, first = (np.sqrt(2) * part(vectors.T[fastest]) for part in (np.real, np.imag))
+    drawn = draws.of(lambda phi, c: -np.einsum("ki,ij,kj->k", second, _turning(phi, c), first))
+    planes = np.stack([first, second], axis=1) @ np.linalg.cholesky(draws.covariance).T * std
+    return Circulation(frequency[fastest], drawn.std(axis=0), planes)
+
+
+def entropy_production(draws: Draws, states: Samples, scores: Samples) -> EntropyProduction:
+    """tr(K < s s^T >) with K = Phi_A^T Phi_S^-1 Phi_A, from scores at states of the steady state (paper's Phi).
+
+    It is < v^T Phi_S^-1 v > of the stationary velocity v = Phi_A s, zero without circulation. < s s^T > is C^-1 for the
+    Gaussian of the same covariance; only what the score has beyond it is averaged over the states, which is noisier.
+    """
+    kernel, gaussian = _kernel(draws.phi), np.linalg.inv(draws.covariance)
+    linear = states @ gaussian
+
+    def beyond(matrix: Matrix) -> np.ndarray:
+        return np.einsum("ti,ij,tj->t", scores, matrix, scores) - np.einsum("ti,ij,tj->t", linear, matrix, linear)
+
+    rest = (scores.T @ scores - linear.T @ linear) / len(states)
+    value = float(np.sum(kernel * gaussian) + beyond(kernel).mean())
+    drawn = draws.of(lambda phi, c: np.sum(_kernel(phi) * (np.linalg.inv(c) + rest)))
+    noise = beyond(kernel).std() / np.sqrt(len(states))
+    return EntropyProduction(value, float(np.hypot(drawn.std(), noise)), float(drawn.mean() - value))
+
+
+def _kernel(phi: Matrix) -> Matrix:
+    odd = 0.5 * (phi - phi.T)
+    return odd.T @ np.linalg.solve(0.5 * (phi + phi.T), odd)
+
+
+def _turning(phi: Matrix, covariance: Matrix) -> Matrix:
+    """L^-1 Phi_A L^-T with C = L L^T."""
+    root = np.linalg.cholesky(covariance)
+    half = np.linalg.solve(root, 0.5 * (phi - phi.T))
+    return np.linalg.solve(root, half.T).T

@@ -1,0 +1,160 @@
+"""Relaxation times, rotations and entropy production against closed forms of linear dynamics and quadrature."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from rings import exact_series
+from scipy.linalg import sqrtm
+
+import effective_langevin as el
+from effective_langevin.estimate.score import Score, ScoreFit
+
+SCALE = np.array([3.0, 0.2, 40.0])
+DRIFT = np.array([[1.0, 1.7, 0.0], [-0.9, 1.5, 0.4], [0.2, -0.3, 0.35]])
+NOISE = np.array([[1.0, 0.0, 0.0], [0.3, 0.8, 0.0], [0.0, 0.5, 1.2]])
+
+
+def exact_model(process, scale, members: int = 100) -> el.LangevinModel:
+    """A linear process in units of `scale` with its exact score and mobility; all replicas are exact, too."""
+    covariance, size = process.covariance, len(scale)
+    spread = np.sqrt(np.diagonal(covariance))
+    standard = covariance / np.outer(spread, spread)
+    units = el.Standardizer(np.zeros(size), spread * scale)
+    score = ScoreFit(Score.linear(np.linalg.inv(standard)), 0.0, -np.eye(size), 0.0, standard)
+    physical = process.mobility * np.outer(scale, scale)
+    mobility = el.Mobility(
+        physical,
+        np.zeros((size, size)),
+        "exact",
+        np.repeat(physical[None], 3, 0),
+        covariances=np.repeat((covariance * np.outer(scale, scale))[None], 3, 0),
+    )
+    states = np.random.default_rng(0).multivariate_normal(np.zeros(size), covariance, members) * scale
+    names = tuple(f"x{i}" for i in range(size))
+    return el.LangevinModel(units, score, mobility, 0.1, names, ("",) * size, "", states)
+
+
+@pytest.fixture(scope="module")
+def process():
+    """Three variables, one of them slow, two of them turning; no symmetry that could hide a transpose."""
+    return el.systems.OrnsteinUhlenbeck(DRIFT, NOISE)
+
+
+@pytest.fixture(scope="module")
+def model(process):
+    return exact_model(process, SCALE)
+
+
+def test_timescales_are_those_of_the_drift_matrix_in_any_units(model):
+    rates = np.linalg.eigvals(DRIFT)
+    rates = rates[np.argsort(rates.real)]
+    found = model.timescales()
+    np.testing.assert_allclose(found.value, 1 / rates.real, rtol=1e-9)
+    with np.errstate(divide="ignore"):
+        np.testing.assert_allclose(found.period, 2 * np.pi / np.abs(rates.imag), rtol=1e-9)
+    assert np.isfinite(found.period).tolist() == [False, True, True]
+    np.testing.assert_allclose(found.standard_error, 0, atol=1e-9)
+    np.testing.assert_allclose(found.shares.sum(axis=1), 1)
+    assert found.shares[0].argmax() == 2
+
+
+def test_the_frequency_of_a_round_rotation_is_the_one_put_in_and_its_sense_too():
+    """dx = -(a + omega J) x dt with round noise, J = [[0, -1], [1, 0]]: x turns clockwise, from the second variable to
+    the first. Units must not change it."""
+    turn = el.systems.OrnsteinUhlenbeck(0.5 * np.eye(2) + 1.3 * np.array([[0.0, -1.0], [1.0, 0.0]]))
+    found = exact_model(turn, np.array([3.0, 0.2])).circulation()
+    assert found.frequency == pytest.approx([1.3])
+    assert found.period == pytest.approx([2 * np.pi / 1.3])
+    first, second = found.planes[0] / [3.0, 0.2]
+    assert first[0] * second[1] - first[1] * second[0] == pytest.approx(-turn.covariance[0, 0])
+    np.testing.assert_allclose(np.linalg.norm([first, second], axis=1) ** 2, turn.covariance[0, 0], rtol=1e-9)
+
+
+def test_rotations_are_the_antisymmetric_part_of_the_whitened_drift(process, model):
+    """C^-1/2 A C^1/2 has the antisymmetric part C^-1/2 Phi_A C^-1/2, in any basis in which C is round."""
+    root = np.real(sqrtm(process.covariance))
+    whitened = np.linalg.solve(root, DRIFT @ root)
+    expected = np.abs(np.linalg.eigvals(0.5 * (whitened - whitened.T)).imag).max()
+    found = model.circulation()
+    # Standardised and unscaled variables differ by more than a rotation only if C is not the same: it is.
+    assert found.frequency == pytest.approx([expected], rel=1e-9)
+    speed = -np.linalg.solve(np.diag(SCALE) @ process.covariance @ np.diag(SCALE), found.planes[0].T)
+    moved = model.mobility.antisymmetric @ speed
+    np.testing.assert_allclose(moved[:, 0], expected * found.planes[0, 1], rtol=1e-6, atol=1e-9)
+    np.testing.assert_allclose(moved[:, 1], -expected * found.planes[0, 0], rtol=1e-6, atol=1e-9)
+
+
+def test_entropy_production_of_linear_dynamics_is_the_closed_form(process, model):
+    """< f^T D^-1 f > - tr A with f = -A x: see tests/README.md; it does not use Phi."""
+    diffusion = NOISE @ NOISE.T
+    exact = np.trace(DRIFT.T @ np.linalg.solve(diffusion, DRIFT) @ process.covariance) - np.trace(DRIFT)
+    found = model.entropy_production()
+    assert found.value == pytest.approx(exact, rel=1e-5)
+    assert found.bias == pytest.approx(0, abs=1e-5)
+
+
+def test_entropy_production_of_a_round_rotation():
+    turn = el.systems.OrnsteinUhlenbeck(0.5 * np.eye(2) + 1.3 * np.array([[0.0, -1.0], [1.0, 0.0]]))
+    assert exact_model(turn, np.ones(2)).entropy_production().value == pytest.approx(2 * 1.3**2 / 0.5, rel=1e-5)
+
+
+def test_entropy_production_of_the_wells_uses_the_score_beyond_its_gaussian_part(wells, wells_model):
+    """0.8^2 < |s|^2 > with Phi = [[1, -0.8], [0.8, 1]]; < |s|^2 > over 2e5 exact scores is known to 1 %. The Gaussian
+    of this covariance has 1.5 instead of 10.3. Smoothing by sigma = 0.05 and a short training cost a few per cent."""
+    states = wells.simulate(500.0, 0.05, members=20, seed=9).stacked()
+    exact = 0.64 * np.mean(np.sum(wells.score_function(states) ** 2, axis=1))
+    found = wells_model.entropy_production()
+    assert found.value == pytest.approx(exact, abs=4 * found.standard_error + 0.08 * exact)
+    assert found.standard_error < 0.1 * exact
+
+
+def test_one_variable_relaxes_and_does_not_turn():
+    single = exact_model(el.systems.OrnsteinUhlenbeck([[2.0]]), np.array([3.0]))
+    assert single.timescales().value == pytest.approx([0.5])
+    assert single.circulation().frequency.shape == (0,)
+    assert single.circulation().planes.shape == (0, 2, 1)
+    assert single.entropy_production().value == 0
+
+
+def test_errors_are_the_scatter_over_independent_records():
+    """30 records of 400 relaxation times: the scatter is known to 13 %, the error of each from few blocks is noisy; the
+    mean error must lie within half and twice the scatter. Without that of C, times would look three times too sure."""
+    turn = el.systems.OrnsteinUhlenbeck(np.array([[1.0, 1.0], [-1.0, 2.0]]))
+    series = exact_series(turn, dt=0.05, members=30, steps=8000, seed=4)
+    models = [
+        el.fit(el.TimeSeries(record, 0.05), score=el.Gaussian(), mobility=el.QuadraticVariation())
+        for record in series.values
+    ]
+    for what in ("timescales", "circulation", "entropy_production"):
+        found = [getattr(m, what)() for m in models]
+        value = np.array([getattr(f, "frequency", None) if what == "circulation" else f.value for f in found])
+        scatter, error = value.std(axis=0, ddof=1), np.mean([f.standard_error for f in found], axis=0)
+        assert np.all(error < 2 * scatter)
+        assert np.all(error > 0.5 * scatter)
+
+
+def test_a_reversible_process_has_no_entropy_production_beyond_noise():
+    """Its value is positive, as a square is; the bias says how much of it noise explains."""
+    still = el.systems.OrnsteinUhlenbeck(np.diag([1.0, 2.0]))
+    series = exact_series(still, dt=0.1, members=4, steps=5000, seed=5)
+    found = el.fit(series, score=el.Gaussian(), mobility=el.QuadraticVariation()).entropy_production()
+    assert 0 <= found.value < found.bias + 4 * found.standard_error
+    assert found.bias > 0
+
+
+def test_they_survive_storage(tmp_path, linear_model):
+    linear_model.save(tmp_path / "m.safetensors")
+    stored = el.load(tmp_path / "m.safetensors")
+    np.testing.assert_array_equal(stored.timescales().standard_error, linear_model.timescales().standard_error)
+    assert stored.entropy_production() == linear_model.entropy_production()
+
+
+def test_the_error_of_a_time_includes_that_of_the_covariance(linear_model):
+    """Phi alone, with C taken as known, would leave most of the error out."""
+    mobility = linear_model.mobility
+    certain = replace(
+        mobility, covariances=np.repeat(mobility.covariances.mean(axis=0)[None], len(mobility.replicas), 0)
+    )
+    alone = replace(linear_model, mobility=certain).timescales().standard_error
+    assert not np.allclose(alone, linear_model.timescales().standard_error, rtol=0.05)
