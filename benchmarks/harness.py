@@ -17,10 +17,11 @@ OURS = "effective-langevin"
 
 @dataclass
 class Result:
-    """One measured contender in one case: median and fastest time, and both over ours; `note` is for words.
+    """One measured contender in one case: median and fastest time, both over ours; `note` is for words.
 
-    The fastest of all rounds is what a quiet machine would show: other programs make PyTorch's threads wait for each
-    other, which is no fault of PyTorch. A promise must hold for both ratios.
+    `ratio_cpu` compares the processor time of all threads, which a busy machine changes least. The fastest of all
+    rounds is closest to what a quiet machine would show: other programs make PyTorch's threads wait for each other,
+    which is no fault of PyTorch. A promise must hold for the median and for the fastest.
     """
 
     case: str
@@ -31,6 +32,7 @@ class Result:
     per: str = "run"
     ratio: float | None = None
     ratio_fastest: float | None = None
+    ratio_cpu: float | None = None
     accuracy: str = ""
     note: str = ""
     sizes: dict[str, float] = field(default_factory=dict)
@@ -73,6 +75,7 @@ def compare(
     contenders: dict[str, Callable[[], Any]],
     *,
     repeats: int = 5,
+    once: tuple[str, ...] = (),
     work: float = 1.0,
     per: str = "run",
     sizes: dict[str, float] | None = None,
@@ -80,26 +83,31 @@ def compare(
     """Time the contenders in turns, so that whatever else the machine does slows all of them alike.
 
     The first call of each (compilation, caches) is timed apart; then the median of `repeats` rounds over `work` units.
-    A contender is either a function or, if its package is missing or it fails, the exception that says so.
+    A contender named in `once` is so slow that its only call is its time. A contender is a function or, if its package
+    is missing or it fails, the exception that says so.
     """
-    first, times, notes = {}, {name: [] for name in contenders}, {}
+    first, times, busy, notes = {}, {name: [] for name in contenders}, {name: [] for name in contenders}, {}
     for name, run in contenders.items():
         if isinstance(run, Exception):
             notes[name] = f"skipped: {run}"
             continue
-        started = time.perf_counter()
+        started, worked = time.perf_counter(), time.process_time()
         try:
             run()
         except Exception as error:  # a peer that fails is a result, too
             notes[name] = f"failed: {type(error).__name__}: {str(error).splitlines()[0][:80] if str(error) else ''}"
         first[name] = time.perf_counter() - started
+        if name in once:
+            times[name].append(first[name])
+            busy[name].append(time.process_time() - worked)
     for _ in range(repeats):
         for name, run in contenders.items():
-            if name in notes:
+            if name in notes or name in once:
                 continue
-            started = time.perf_counter()
+            started, worked = time.perf_counter(), time.process_time()
             run()
             times[name].append(time.perf_counter() - started)
+            busy[name].append(time.process_time() - worked)
     results = []
     for name in contenders:
         if name in notes:
@@ -113,6 +121,7 @@ def compare(
     for result in results:
         if ours and result.seconds:
             result.ratio, result.ratio_fastest = result.seconds / ours.seconds, result.fastest / ours.fastest
+            result.ratio_cpu = float(np.median(busy[result.contender]) / max(np.median(busy[ours.contender]), 1e-9))
             print(f"  {case}: {result.contender} {timed(result.seconds)} per {per} ({result.ratio:.2f} x)", flush=True)
     return results
 

@@ -4,6 +4,8 @@ All contenders integrate the same equation with the same step and draw their own
 bare network, without the Gaussian tails beyond the data that ours has.
 """
 
+from functools import partial
+
 import numpy as np
 
 from .harness import OURS, Report, attempt, compare, ready
@@ -14,13 +16,15 @@ STEP = 0.005
 
 def run(quick: bool) -> Report:
     report = Report()
-    sizes = (1, 100) if quick else (1, 10, 100, 1000, 10_000, 100_000)
     wells = Parts(wells_model(20_000 if quick else 100_000))
-    for members in sizes:
-        report.results += compare_steppers("MLP", wells, members, 2e3 if quick else 2e5, peers=members <= 10_000)
-    ring = Parts(ring_model(8_000 if quick else 40_000))
-    for members in sizes if quick else (1, 16, 128, 1024, 8192):
-        report.results += compare_steppers("U-Net", ring, members, 2e2 if quick else 1e4, peers=members <= 1024)
+    for members in (1, 100) if quick else (1, 100, 1000, 10_000, 100_000):
+        peers = PEERS if members <= 1000 else ()
+        work = 2e3 if quick else 1e6 if members >= 1000 else 1e5
+        report.results += compare_steppers("MLP", wells, members, work, peers)
+    ring = Parts(ring_model(8_000 if quick else 20_000))
+    for members in (1,) if quick else (1, 128, 1024, 8192):
+        peers = PEERS[:-1] if members in (1, 1024) else ()
+        report.results += compare_steppers("U-Net", ring, members, 2e2 if quick else 5e3, peers)
     report.results += compare_inference(ring, 64 if quick else 1024)
     if not quick:
         at, unet = "MLP, 1000 members", "U-Net, 1024 members"
@@ -34,22 +38,13 @@ def run(quick: bool) -> Report:
     return report
 
 
-def compare_steppers(name: str, parts: Parts, members: int, work: float, peers: bool):
-    """Member-steps per second of all contenders; `work` member-steps in each run, but at least 20 steps."""
-    steps = int(np.clip(work / members, 20, 2000))
+def compare_steppers(name: str, parts: Parts, members: int, work: float, peers: tuple):
+    """Member-steps per second of all contenders; `work` member-steps in each run, but at least 10 steps."""
+    steps = int(np.clip(work / members, 10, 2000))
     contenders = {
-        OURS: attempt(lambda: ours(parts, members, steps)),
-        "hand-written lax.scan": attempt(lambda: plain_scan(parts, members, steps)),
+        label: attempt(lambda build=build: build(parts, members, steps))
+        for label, build in ((OURS, ours), ("hand-written lax.scan", plain_scan), *peers)
     }
-    if peers:
-        contenders |= {
-            "PyTorch eager": attempt(lambda: torch_steps(parts, members, steps, compiled=False)),
-            "PyTorch compiled": attempt(lambda: torch_steps(parts, members, steps, compiled=True)),
-            "diffrax (VirtualBrownianTree)": attempt(lambda: diffrax_steps(parts, members, steps)),
-            "torchsde": attempt(lambda: torchsde_steps(parts, members, steps)),
-        }
-        if name == "MLP":
-            contenders["NumPy"] = lambda: numpy_steps(parts, members, steps)()
     return compare(
         f"{name}, {members} members",
         contenders,
@@ -100,7 +95,7 @@ def numpy_steps(parts: Parts, members: int, steps: int):
     return run
 
 
-def torch_steps(parts: Parts, members: int, steps: int, compiled: bool):
+def torch_steps(parts: Parts, members: int, steps: int, compiled: bool = False):
     import torch
 
     device = torch_device()
@@ -174,6 +169,15 @@ def diffrax_steps(parts: Parts, members: int, steps: int):
 
     starts, keys = jnp.asarray(parts.initial(members)), jax.random.split(jax.random.key(0), members)
     return lambda: ready(run(parts.equation.drift, parts.equation.noise, starts, keys))
+
+
+PEERS = (
+    ("PyTorch eager", torch_steps),
+    ("PyTorch compiled", partial(torch_steps, compiled=True)),
+    ("diffrax (VirtualBrownianTree)", diffrax_steps),
+    ("torchsde", torchsde_steps),
+    ("NumPy", numpy_steps),
+)
 
 
 def compare_inference(parts: Parts, states: int):

@@ -9,6 +9,7 @@ from .harness import OURS, Report, attempt, compare, ready
 from .models import torch_device, torch_mlp, torch_unet
 
 LEVEL = 0.2
+REPEATS = 7
 
 
 def run(quick: bool) -> Report:
@@ -19,7 +20,7 @@ def run(quick: bool) -> Report:
     report, rng = Report(), np.random.default_rng(0)
     ring = np.asarray(np.cumsum(rng.normal(size=(20_000, 32)), axis=1) / 6, np.float32)
     plane = rng.normal(size=(20_000, 2)).astype(np.float32)
-    steps = 3 if quick else 10
+    steps = 2 if quick else 4
     unet = el.UNet1D().build(32, key=jax.random.key(0))
     mlp = el.MLP().build(2, key=jax.random.key(0))
     shapes = [layer.weight.shape for layer in mlp.layers]
@@ -41,12 +42,12 @@ def compare_training(case: str, network, peer, samples: np.ndarray, batch: int, 
         "PyTorch compiled": attempt(lambda: torch_training(peer(), samples, batch, steps, compiled=True)),
     }
     results = compare(
-        case, contenders, repeats=7, work=steps, per="step", sizes={"batch": batch, "dimension": samples.shape[1]}
+        case, contenders, repeats=REPEATS, work=steps, per="step", sizes={"batch": batch, "dimension": samples.shape[1]}
     )
     for result in results:
         run = contenders[result.contender]
         if result.seconds:
-            result.accuracy = f"loss {run():.3f} after {(7 + 2) * steps} steps"
+            result.accuracy = f"loss {run():.3f} after {(REPEATS + 2) * steps} steps"
     return results
 
 

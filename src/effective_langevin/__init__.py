@@ -31,6 +31,7 @@ from .estimate.symmetry import Translations, TranslationsAndReflections
 from .estimator import LangevinEstimator
 from .fit import fit
 from .model import LangevinModel, load
+from .predict import predict_held_out
 from .simulate import EulerMaruyama, ExponentialEuler, LeimkuhlerMatthews, StochasticHeun
 from .validate import Validation, validate
 
@@ -67,6 +68,7 @@ __all__ = [
     "diagnose",
     "fit",
     "load",
+    "predict_held_out",
     "preprocess",
     "read",
     "systems",

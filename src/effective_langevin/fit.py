@@ -2,6 +2,7 @@
 
 import os
 import platform
+import warnings
 from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import fields, is_dataclass, replace
@@ -12,11 +13,13 @@ import jax
 import numpy as np
 
 from ._core import checkpoints, checks, keys, progress
+from ._core.errors import EstimateWarning
 from .data import Standardizer, TimeSeries
 from .data.preprocess import Chain
 from .data.preprocess.base import Transform
 from .data.preprocess.chain import as_chain
 from .estimate.mobility import IntegratedResponse, estimate_mobility
+from .estimate.mobility.agreement import compared_estimates
 from .estimate.mobility.base import MobilityStrategy
 from .estimate.score import KGMM, DenoisingScore, estimate_score
 from .estimate.score.base import ScoreStrategy
@@ -72,7 +75,10 @@ def fit(
         respected = checked_symmetry(standard, symmetry)
         score_fit = estimate_score(standard, score, symmetry, key=keys.named(key, "score"))
         phi = estimate_mobility(standard, score_fit, mobility, symmetry, key=keys.named(key, "mobility"))
-    phi = replace(phi, diagnostics={**phi.diagnostics, **respected})
+        compared = compared_estimates(standard, score_fit, phi, symmetry)
+    if compared["disagreement"]:
+        warnings.warn(compared["disagreement"], EstimateWarning, stacklevel=2)
+    phi = replace(phi, diagnostics={**phi.diagnostics, **respected, **compared})
 
     states = np.random.default_rng(seed).choice(series.stacked(), min(_KEPT_STATES, series.n_samples), replace=False)
     return LangevinModel(

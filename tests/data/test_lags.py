@@ -146,9 +146,31 @@ def test_integral_time_stops_at_the_first_zero():
 def test_an_accelerator_sums_the_same_products(groups):
     segments = integer_segments([7, 1, 12, 30], 3, 0)
     expected = lagged_moments(segments, segments, [0, 2, 9], groups)
-    a, lags = lags_module._laid_out(segments, 9), np.array([0, 2, 9])
+    a, lags = lags_module._Layout(segments, 9), np.array([0, 2, 9])
     edges = lags_module._group_edges([len(s) for s in segments], 9, groups)
     sums = lags_module._sums_on_device(a, a, lags, edges)
     assert sums.dtype == np.float64
     np.testing.assert_array_equal(sums[:, :, :-1, :-1], expected.sums)
     np.testing.assert_array_equal(sums[:, :, -1, -1], expected.pairs)
+
+
+@pytest.mark.parametrize("block", [4, 7, 64])
+def test_the_size_of_the_blocks_changes_no_sum(monkeypatch, block):
+    segments = integer_segments([7, 1, 12, 90], 2, 1)
+    whole = lagged_moments(segments, segments, [0, 2, 5], 3)
+    spectral = autocovariances(segments, 5)
+    monkeypatch.setattr(lags_module, "_BLOCK", block)
+    monkeypatch.setattr(lags_module, "_FFT_BLOCK", block)
+    np.testing.assert_array_equal(lagged_moments(segments, segments, [0, 2, 5], 3).sums, whole.sums)
+    np.testing.assert_allclose(autocovariances(segments, 5), spectral, rtol=0, atol=1e-12)
+
+
+def test_rows_of_a_layout_are_those_of_segments_with_gaps_between_them():
+    segments = integer_segments([3, 1, 5], 2, 2)
+    gap = np.zeros((4, 3))
+    whole = np.concatenate([p for s in segments for p in (np.column_stack([s, np.ones(len(s))]), gap)] + [gap])
+    layout = lags_module._Layout(segments, 4)
+    assert layout.length == len(whole) - 4
+    for first in range(len(whole)):
+        for stop in range(first, len(whole)):
+            np.testing.assert_array_equal(layout.rows(first, stop), whole[first:stop])

@@ -8,7 +8,7 @@ import pytest
 from rings import ring_process
 
 import effective_langevin as el
-from effective_langevin.estimate.score import estimate_score
+from effective_langevin.estimate.score import denoising, estimate_score
 from effective_langevin.estimate.score.denoising import Denoising, frozen, perturbed_pairs
 from effective_langevin.estimate.score.training import Schedule, Trained
 from effective_langevin.estimate.symmetry import NoSymmetry
@@ -221,3 +221,14 @@ def test_held_out_pairs_are_spread_over_the_whole_record_and_use_both_signs():
     x = y - 0.5 * z
     np.testing.assert_allclose(x[half:], x[:half], atol=0.02)  # single precision at 1e5
     np.testing.assert_allclose(np.diff(x[:half, 0]), 100_000 / half, rtol=0.1)
+
+
+def test_rows_from_very_many_samples_are_distinct_and_spread_over_the_whole_record(monkeypatch):
+    """One from each of 60 stretches of 50 samples, in random order; s.e. of the mean row 50 / sqrt(12 * 60)."""
+    monkeypatch.setattr(denoising, "_MANY_SAMPLES", 1000)
+    objective = denoising.Denoising(NoSymmetry(), batch=10, antithetic=False)
+    rows = np.asarray(objective.batches((jnp.zeros((3000, 1)),), 6, key=jax.random.key(3))[0])
+    assert rows.shape == (6, 10)
+    assert np.array_equal(np.sort(rows.ravel()) // 50, np.arange(60))
+    assert abs(rows.mean() - 1499.5) < 4 * 50 / np.sqrt(12 * 60)
+    assert not np.array_equal(np.sort(rows.ravel()), rows.ravel())

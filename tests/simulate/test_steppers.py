@@ -205,3 +205,11 @@ def test_euler_maruyama_takes_state_dependent_noise_at_the_start_of_the_step():
 def test_exponential_euler_needs_a_linear_part():
     with pytest.raises(ValueError, match="needs an equation with a known linear part"):
         el.ExponentialEuler().advance(Equation(matvec, OU.noise), 0.1)
+
+
+@pytest.mark.parametrize("members", [1, 511, 512, 1000])
+def test_members_in_batches_have_the_same_drift_as_one_by_one(members):
+    """1000 is not a multiple of the batch: the rest must not be lost, repeated or moved."""
+    x = np.random.default_rng(0).normal(size=(members, 2)).astype(np.float32)
+    equation = Equation(lambda x: jnp.array([x[1], -(x[0] ** 3)]), jnp.eye(2))
+    np.testing.assert_allclose(equation.drifts(jnp.asarray(x)), np.stack([x[:, 1], -(x[:, 0] ** 3)], 1), rtol=1e-6)

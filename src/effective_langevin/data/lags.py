@@ -2,9 +2,10 @@
 
     < a(t + lag) b(t)^T >  for many lags, as sums over groups of consecutive origins t
 
-The segments are laid out in one array with zeros between them, as wide as the largest lag, and a column of ones beside
-the data. Products across a border then vanish by themselves, and the number of pairs comes out of the same product.
-Groups give error bars: leave one out, or draw them with replacement.
+The segments are thought of as laid out in one array with zeros between them, as wide as the largest lag, and a column
+of ones beside the data. Products across a border then vanish by themselves, and the number of pairs comes out of the
+same product. Only the stretch at work is filled in: no second copy of the series is needed. Groups give error bars:
+leave one out, or draw them with replacement.
 """
 
 from collections.abc import Sequence
@@ -15,12 +16,14 @@ from itertools import pairwise
 import jax
 import jax.numpy as jnp
 import numpy as np
+import scipy.fft
 from jaxtyping import Float
 from scipy.fft import next_fast_len
 
 from .._core.types import LagMatrices, Samples
 
 _BLOCK = 1 << 15
+_FFT_BLOCK = 1 << 12
 # Products of fewer multiplications stay on one BLAS thread; more threads on busy cores were up to fifty times slower.
 _ONE_THREAD = 1 << 18
 
@@ -46,33 +49,32 @@ def lagged_moments(
     """Second moments of `future` at t + lag with `past` at t; both are lists of segments of the same lengths."""
     lags = np.asarray(lags, dtype=int)
     gap = int(lags.max())
-    a, b = _laid_out(future, gap), _laid_out(past, gap)
+    a, b = _Layout(future, gap), _Layout(past, gap)
     edges = _group_edges([len(s) for s in past], gap, groups)
     sums = (_sums_here if jax.default_backend() == "cpu" else _sums_on_device)(a, b, lags, edges)
     return LaggedMoments(lags, sums[:, :, :-1, :-1], sums[:, :, -1, -1])
 
 
-def _sums_here(a: np.ndarray, b: np.ndarray, lags: np.ndarray, edges: np.ndarray) -> np.ndarray:
+def _sums_here(a: "_Layout", b: "_Layout", lags: np.ndarray, edges: np.ndarray) -> np.ndarray:
     """Sums of products for every group and lag, in small blocks that stay in the cache."""
     groups, gap = len(edges) - 1, int(lags.max())
-    sums = np.zeros((groups, len(lags), a.shape[1], b.shape[1]))
-    block = min(_BLOCK, max(_ONE_THREAD // (a.shape[1] * b.shape[1]), 64))
+    sums = np.zeros((groups, len(lags), a.width, b.width))
+    block = min(_BLOCK, max(_ONE_THREAD // (a.width * b.width), 64))
     for group in range(groups):
         for start in range(edges[group], edges[group + 1], block):
             stop = min(start + block, edges[group + 1])
-            origin = b[start:stop].astype(np.float64, copy=False).T
-            window = a[start : stop + gap].astype(np.float64, copy=False)
+            origin, window = b.rows(start, stop).T, a.rows(start, stop + gap)
             for k, lag in enumerate(lags):
                 sums[group, k] += (origin @ window[lag : lag + stop - start]).T
     return sums
 
 
-def _sums_on_device(a: np.ndarray, b: np.ndarray, lags: np.ndarray, edges: np.ndarray) -> np.ndarray:
+def _sums_on_device(a: "_Layout", b: "_Layout", lags: np.ndarray, edges: np.ndarray) -> np.ndarray:
     """The same on an accelerator, where one product per group and lag is fast, also in float64."""
     longest = int(np.diff(edges).max())
     with jax.enable_x64(True):
-        padded = [jnp.pad(jnp.asarray(x), ((0, longest + int(lags.max())), (0, 0))) for x in (a, b)]
-        parts = [_group_sums(*padded, start, stop, jnp.asarray(lags), longest) for start, stop in pairwise(edges)]
+        there = [jnp.asarray(layout.rows(0, layout.length + longest)) for layout in (a, b)]
+        parts = [_group_sums(*there, first, last, jnp.asarray(lags), longest) for first, last in pairwise(edges)]
         return np.array(parts)
 
 
@@ -88,30 +90,44 @@ def _group_sums(a, b, start, stop, lags, longest: int):
 
 
 def autocovariances(segments: Sequence[Samples], reach: int) -> Float[np.ndarray, "lag var"]:
-    """< x_i(t + lag) x_i(t) > of each variable at lags 0 ... reach, by one FFT per variable."""
+    """< x_i(t + lag) x_i(t) > of each variable at lags 0 ... reach, by FFTs of blocks that fit into the cache.
+
+    The cross-spectrum of a block of origins with the block prolonged by `reach` is summed over blocks; one inverse
+    transform at the end.
+    """
     lengths = np.array([len(s) for s in segments])
     pairs = np.maximum(lengths[:, None] - np.arange(reach + 1), 0).sum(axis=0)
-    size = next_fast_len(int(np.sum(lengths + reach)), True) or 0
-    starts = np.cumsum(lengths + reach) - (lengths + reach)
-    sums = np.empty((reach + 1, segments[0].shape[1]))
-    for i in range(sums.shape[1]):
-        line = np.zeros(size)
-        for start, segment in zip(starts, segments):
-            line[start : start + len(segment)] = segment[:, i]
-        sums[:, i] = np.fft.irfft(np.abs(np.fft.rfft(line)) ** 2, size)[: reach + 1]
-    return sums / np.maximum(pairs, 1)[:, None]
+    layout = _Layout(segments, reach)
+    block = max(_FFT_BLOCK, next_fast_len(4 * reach, True) or 0) - reach
+    size = next_fast_len(block + reach, True) or 0
+    spectrum = np.zeros((layout.width - 1, size // 2 + 1), complex)
+    for start in range(0, layout.length, block):
+        window = np.ascontiguousarray(layout.rows(start, start + block + reach)[:, :-1].T)
+        origin = np.asarray(scipy.fft.rfft(window[:, :block], size, workers=-1))
+        spectrum += np.asarray(scipy.fft.rfft(window, size, workers=-1)) * origin.conj()
+    return np.asarray(scipy.fft.irfft(spectrum, size))[:, : reach + 1].T / np.maximum(pairs, 1)[:, None]
 
 
-def _laid_out(segments: Sequence[Samples], gap: int) -> np.ndarray:
-    """Segments in one array, a column of ones beside them, `gap` rows of zeros after each."""
-    width = segments[0].shape[1]
-    out = np.zeros((sum(len(s) + gap for s in segments), width + 1), dtype=segments[0].dtype)
-    start = 0
-    for segment in segments:
-        out[start : start + len(segment), :width] = segment
-        out[start : start + len(segment), width] = 1
-        start += len(segment) + gap
-    return out
+class _Layout:
+    """Segments in one array, a column of ones beside them, `gap` rows of zeros after each; made where asked for."""
+
+    def __init__(self, segments: Sequence[Samples], gap: int):
+        self.segments, self.width = segments, segments[0].shape[1] + 1
+        ends = np.cumsum([len(s) + gap for s in segments])
+        self.starts, self.length = ends - [len(s) + gap for s in segments], int(ends[-1])
+
+    def rows(self, first: int, stop: int) -> np.ndarray:
+        """Rows first ... stop - 1, zeros beyond the last."""
+        out = np.zeros((stop - first, self.width))
+        for i in range(max(int(np.searchsorted(self.starts, first, side="right")) - 1, 0), len(self.segments)):
+            start, segment = int(self.starts[i]), self.segments[i]
+            if start >= stop:
+                break
+            low, high = max(start, first), min(start + len(segment), stop)
+            if low < high:
+                out[low - first : high - first, :-1] = segment[low - start : high - start]
+                out[low - first : high - first, -1] = 1
+        return out
 
 
 def _group_edges(lengths: Sequence[int], gap: int, groups: int) -> np.ndarray:

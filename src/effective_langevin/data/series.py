@@ -93,9 +93,11 @@ class TimeSeries:
             )
         return self.segments[0] if len(self.segments) == 1 else np.stack(self.segments)
 
-    def stacked(self) -> Samples:
-        """All samples, (sample, var), without regard to time."""
-        return self.segments[0] if len(self.segments) == 1 else np.concatenate(self.segments)
+    def stacked(self, dtype: Any = None) -> Samples:
+        """All samples, (sample, var), without regard to time; in their own precision unless another is asked for."""
+        if len(self.segments) == 1:
+            return self.segments[0] if dtype is None else self.segments[0].astype(dtype, copy=False)
+        return np.concatenate(self.segments, dtype=dtype, casting="same_kind")
 
     def with_segments(
         self,

@@ -23,8 +23,8 @@ class Standardizer:
     def from_series(cls, series: TimeSeries) -> "Standardizer":
         """Mean and standard deviation of all samples; refuses a constant variable."""
         samples = series.stacked()
-        mean, std = samples.mean(axis=0), samples.std(axis=0)
-        largest = np.abs(samples).max(axis=0)
+        mean, std = samples.mean(axis=0), np.array([column.std() for column in samples.T])
+        largest = np.maximum(samples.max(axis=0), -samples.min(axis=0))
         for name, centre, width, size in zip(series.names, mean, std, largest):
             if width <= 1e-12 * size:
                 raise DataError(
@@ -34,7 +34,8 @@ class Standardizer:
 
     def to_standard(self, x: Samples) -> Samples:
         """States, physical to standardised."""
-        return (x - self.mean) / self.std
+        centred = np.subtract(x, self.mean)
+        return np.divide(centred, self.std, out=centred)
 
     def to_physical(self, x: Samples) -> Samples:
         """States, standardised to physical."""

@@ -15,8 +15,14 @@ import numpy as np
 import scipy.linalg
 from jaxtyping import Array, Float
 
+from .._core.batches import over_members
+
 State = Float[Array, "member var"]
 Noise = Float[Array, "member brownian"]
+
+
+# Products with a matrix this small are written as sums, which are computed together with what is around them.
+_FEW = 8
 
 
 class Equation(eqx.Module):
@@ -33,12 +39,14 @@ class Equation(eqx.Module):
 
     def drifts(self, x: State) -> State:
         """Drift of every member."""
-        return jax.vmap(self.drift)(x)
+        return over_members(self.drift, x)
 
     def kicks(self, x: State, dw: Noise) -> State:
         """sqrt(2) noise(x) dW of every member."""
         if callable(self.noise):
             return jnp.sqrt(2.0) * jax.vmap(lambda xi, wi: self.noise(xi) @ wi)(x, dw)
+        if self.noise.shape[1] <= _FEW:
+            return jnp.sqrt(2.0) * jnp.sum(self.noise * dw[:, None], axis=-1)
         return jnp.sqrt(2.0) * dw @ self.noise.T
 
 

@@ -20,7 +20,7 @@ from ..score import ScoreFit
 from ..symmetry import Symmetry
 
 _LONGEST_LAG = 1 << 14
-_CURVES = ("phi_by_horizon", "sampling_error_by_horizon")
+_CURVES = ("phi_by_horizon", "sampling_error_by_horizon", "discretisation_bias")
 
 
 @dataclass(frozen=True)
@@ -54,13 +54,19 @@ class Mobility:
         """Sigma, lower triangular, with Sigma Sigma^T = Phi_S."""
         return np.linalg.cholesky(self.symmetric)
 
+    @property
+    def discretisation_error(self) -> Matrix:
+        """What the finite sampling interval may have cost each entry, from the change to twice that interval."""
+        return np.abs(np.asarray(self.diagnostics.get("discretisation_bias", np.zeros_like(self.matrix))))
+
     def interval(self, level: float = 0.95) -> tuple[Matrix, Matrix]:
         """Lower and upper end of the confidence interval of each entry.
 
-        Student's law, with one degree of freedom less than there are blocks.
+        Student's law with one degree of freedom less than there are blocks, widened by the discretisation error.
         """
         level = checks.fraction("level", level)
-        width = stdtrit(self.diagnostics["blocks"] - 1, 0.5 * (1 + level)) * self.standard_error
+        quantile = stdtrit(self.diagnostics["blocks"] - 1, 0.5 * (1 + level))
+        width = quantile * self.standard_error + self.discretisation_error
         return self.matrix - width, self.matrix + width
 
     def error_of(self, function: Callable[[Matrix], np.ndarray]) -> np.ndarray:
@@ -90,6 +96,8 @@ class Mobility:
             for name in _CURVES
             if name in self.diagnostics
         }
+        if "agreement" in self.diagnostics:
+            curves["agreement"] = [_row_in_physical(row, units) for row in self.diagnostics["agreement"]]
         return replace(
             self,
             matrix=units.mobility_to_physical(self.matrix),
@@ -98,6 +106,14 @@ class Mobility:
             covariances=units.mobility_to_physical(self.covariances),
             diagnostics={**self.diagnostics, **curves},
         )
+
+
+def _row_in_physical(row: dict[str, Any], units: Standardizer) -> dict[str, Any]:
+    """A row of the table of agreement with its matrices in physical units."""
+    return {
+        name: units.mobility_to_physical(np.asarray(entry)).tolist() if isinstance(entry, list) else entry
+        for name, entry in row.items()
+    }
 
 
 @dataclass(frozen=True)
@@ -113,6 +129,11 @@ class Inference:
     def of(cls, estimate: Callable[[np.ndarray], Matrix], blocks: int, **diagnostics: Any) -> "Inference":
         """Phi is the estimate in which all blocks count once."""
         return cls(estimate(np.ones(blocks)), estimate, blocks, diagnostics)
+
+    @property
+    def standard_error(self) -> Matrix:
+        """Sampling error of each entry, from leaving out blocks of time."""
+        return jackknife(self.estimate, self.blocks)[1]
 
 
 class MobilityStrategy(Protocol):
@@ -141,7 +162,7 @@ def estimate_mobility(
     replicas = np.array([lift(phi) for phi in bootstrap(found.estimate, found.blocks)])
     return Mobility(
         lifted,
-        jackknife(found.estimate, found.blocks)[1],
+        found.standard_error,
         type(strategy).__name__,
         replicas + (lifted - lift(found.estimate(np.ones(found.blocks)))),
         {**found.diagnostics, "blocks": found.blocks, "lifted_by": moved},

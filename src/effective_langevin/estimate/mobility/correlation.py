@@ -1,6 +1,7 @@
 """Mobilities from the correlation matrix C(tau) = < x(t + tau) x(t)^T > alone."""
 
 import warnings
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import jax
@@ -32,13 +33,14 @@ class QuadraticVariation:
         groups, h = error_groups(series), self.lag * series.dt
         increments = [s[self.lag :] - s[: -self.lag] for s in series.segments if len(s) > self.lag]
         squares = lagged_moments(increments, increments, [0], groups)
-        crossed = lagged_moments(series.segments, series.segments, [self.lag], groups)
+        crossed = lagged_moments(series.segments, series.segments, [0, self.lag, 2 * self.lag], groups)
 
         def estimate(weights) -> Matrix:
-            lagged = crossed.mean(weights)[0]
-            return (squares.mean(weights)[0] - (lagged - lagged.T)) / (2 * h)
+            lagged = crossed.mean(weights)[1]
+            return symmetry.project((squares.mean(weights)[0] - (lagged - lagged.T)) / (2 * h))
 
-        return Inference.of(lambda weights: symmetry.project(estimate(weights)), groups)
+        now, _, later = crossed.mean()
+        return _with_bias(estimate, groups, symmetry.project((now - later) / (2 * h)))
 
 
 @dataclass(frozen=True)
@@ -59,7 +61,7 @@ class CorrelationFit:
     def infer(self, series: TimeSeries, score: ScoreFit, *, symmetry: Symmetry, key: jax.Array) -> Inference:
         """Least squares for the slope at the origin."""
         groups = error_groups(series)
-        moments = lagged_moments(series.segments, series.segments, np.arange(self.lags + 1), groups)
+        moments = lagged_moments(series.segments, series.segments, np.arange(2 * self.lags + 1), groups)
         steps = np.arange(1, self.lags + 1)
         if self.skip_zero:
             powers = steps[:, None] ** np.arange(self.degree + 1)
@@ -68,12 +70,12 @@ class CorrelationFit:
             powers = steps[:, None] ** np.arange(1, self.degree + 1)
             slope = np.linalg.pinv(powers)[0]
 
-        def estimate(weights) -> Matrix:
-            correlation = moments.mean(weights)
+        def estimate(weights, stride: int = 1) -> Matrix:
+            correlation = moments.mean(weights)[: stride * self.lags + 1 : stride]
             origin = 0.0 if self.skip_zero else correlation[0]
-            return -np.tensordot(slope, correlation[1:] - origin, 1) / series.dt
+            return symmetry.project(-np.tensordot(slope, correlation[1:] - origin, 1) / (stride * series.dt))
 
-        return Inference.of(lambda weights: symmetry.project(estimate(weights)), groups)
+        return _with_bias(estimate, groups, estimate(np.ones(groups), 2))
 
 
 @dataclass(frozen=True)
@@ -92,20 +94,20 @@ class LogCorrelation:
     def infer(self, series: TimeSeries, score: ScoreFit, *, symmetry: Symmetry, key: jax.Array) -> Inference:
         """Matrix logarithm of the propagator."""
         groups, blur = error_groups(series), score.noise_level**2
-        moments = lagged_moments(series.segments, series.segments, [0, self.lag], groups)
+        moments = lagged_moments(series.segments, series.segments, [0, self.lag, 2 * self.lag], groups)
         variances, directions = np.linalg.eigh(moments.mean()[0])
         frame = directions[:, variances > max(blur, 1e-12 * variances.max())]
         rest = np.eye(len(frame)) - frame @ frame.T
 
-        def propagator(weights) -> Matrix:
-            now, later = frame.T @ symmetry.project(moments.mean(weights)) @ frame
-            return np.linalg.solve(now.T, later.T).T
+        def propagator(weights, steps: int = 1) -> Matrix:
+            correlation = frame.T @ symmetry.project(moments.mean(weights)) @ frame
+            return np.linalg.solve(correlation[0].T, correlation[steps].T).T
 
-        def estimate(weights) -> Matrix:
-            rates = -_logarithm(propagator(weights)) / (self.lag * series.dt)
+        def estimate(weights, steps: int = 1) -> Matrix:
+            rates = -_logarithm(propagator(weights, steps)) / (steps * self.lag * series.dt)
             typical = np.median(np.real(np.linalg.eigvals(rates)))
             covariance = symmetry.project(moments.mean(weights)[0]) + blur * np.eye(len(frame))
-            return (frame @ rates @ frame.T + typical * rest) @ covariance
+            return symmetry.project((frame @ rates @ frame.T + typical * rest) @ covariance)
 
         eigenvalues = np.linalg.eigvals(propagator(np.ones(groups)))
         if (np.abs(eigenvalues.imag) < 1e-12).any() and eigenvalues[np.abs(eigenvalues.imag) < 1e-12].real.min() <= 0:
@@ -115,7 +117,12 @@ class LogCorrelation:
                 EstimateWarning,
                 stacklevel=4,
             )
-        return Inference.of(lambda weights: symmetry.project(estimate(weights)), groups)
+        return _with_bias(estimate, groups, estimate(np.ones(groups), 2))
+
+
+def _with_bias(estimate: Callable[..., Matrix], groups: int, coarser: Matrix) -> Inference:
+    """The inference, with the change to twice the interval as the measure of what the interval costs."""
+    return Inference.of(estimate, groups, discretisation_bias=(coarser - estimate(np.ones(groups))).tolist())
 
 
 def _logarithm(matrix: Matrix) -> Matrix:

@@ -9,7 +9,7 @@ mobility depends on the state, Phi(T) drifts with T and only its limit at T -> 0
 are split into the independent blocks of the symmetry, on a ring one per Fourier mode, and solved block by block.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, cast
 
@@ -59,23 +59,27 @@ class IntegratedResponse:
             checks.integer_at_least("lags", self.lags, 6)
 
     def infer(self, series: TimeSeries, score: ScoreFit, *, symmetry: Symmetry, key: jax.Array) -> Inference:
+        """The score on the data, then what follows from both."""
+        at_clean = score.resolved or smoothness_of(series) <= _BALLISTIC
+        samples = series.stacked()
+        values = score.function.over(samples) if at_clean else smoothed_score(score, samples, key)
+        scores = np.split(values, np.cumsum([len(s) for s in series.segments])[:-1])
+        return self.infer_from(series, scores, symmetry, score.noise_level, at_clean)
+
+    def infer_from(
+        self, series: TimeSeries, scores: list[Samples], symmetry: Symmetry, noise_level: float, at_clean: bool = True
+    ) -> Inference:
         """The regime, then correlations and responses on one set of lags, then one Phi out of all horizons."""
-        times = integral_times(series)
-        first = lagged_moments(series.segments, series.segments, [0, 1, 2]).mean()
-        smoothness = quadratic_variation_slope(first)
+        times, smoothness = integral_times(series), smoothness_of(series)
         ballistic = smoothness > _BALLISTIC
         if ballistic:
             lags = widening_lags(self.lags or int(max(_REACH * times.max() / series.dt, 16)), series)
         else:
             lags = np.arange(2 * ((self.lags or int(np.clip(0.5 * times.min() / series.dt, 8, 24))) // 2) + 1)
-        at_clean = score.resolved or not ballistic
-        samples = series.stacked()
-        scores = score.function.over(samples) if at_clean else smoothed_score(score, samples, key)
-        scores = np.split(scores, np.cumsum([len(s) for s in series.segments])[:-1])
         moments = _Moments.of(series, scores, lags, error_groups(series, times), at_clean)
         if not ballistic:
             moments = moments.with_rates(series, scores)
-        infer = partial(_effective if ballistic else _instantaneous, unresolved_below=score.noise_level**2)
+        infer = partial(_effective if ballistic else _instantaneous, unresolved_below=noise_level**2)
         estimate, evidence = infer(moments, symmetry)
         return Inference.of(
             estimate,
@@ -96,6 +100,7 @@ class _Moments:
     dt: float
     normalised: bool
     joint: LaggedMoments | None = None
+    frames: dict[Symmetry, list[Frame]] = field(default_factory=dict)
 
     @classmethod
     def of(
@@ -149,7 +154,10 @@ class _Moments:
 
     def _frames(self, symmetry: Symmetry) -> list[Frame]:
         """The directions in which (x, s) varies, from all of the data, so that they stay while blocks are left out."""
-        return [spanning_frame(block) for block in self._joint_blocks(np.ones(self.groups), symmetry, 0)]
+        if symmetry not in self.frames:
+            blocks = self._joint_blocks(np.ones(self.groups), symmetry, 0)
+            self.frames[symmetry] = [spanning_frame(block) for block in blocks]
+        return self.frames[symmetry]
 
 
 def smoothed_score(score: ScoreFit, x: Samples, key: jax.Array) -> Samples:
@@ -165,6 +173,11 @@ def widening_lags(reach: int, series: TimeSeries) -> np.ndarray:
     growing = np.geomspace(16, max(last, 16), 1 + int(np.ceil(np.log(max(last / 16, 1)) / np.log(1.1))))
     lags = np.unique(np.concatenate([np.arange(17), growing.round().astype(int)]))
     return lags[lags <= last]
+
+
+def smoothness_of(series: TimeSeries) -> float:
+    """The slope of the quadratic variation of a series."""
+    return quadratic_variation_slope(lagged_moments(series.segments, series.segments, [0, 1, 2]).mean())
 
 
 def quadratic_variation_slope(correlation: LagMatrices) -> float:

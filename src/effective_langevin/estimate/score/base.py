@@ -11,6 +11,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from ..._core import keys
+from ..._core.batches import over_members
 from ..._core.types import Matrix, Samples, Vector
 from ...data import TimeSeries
 from ..symmetry import Symmetry
@@ -19,6 +20,7 @@ from .calibration import calibration_matrix, stein_error, stein_matrix
 _BLOCK = 1 << 16
 _CACHED_BLOCK = 1 << 11
 _STEIN_PARTS = 10
+_FEW = 8
 
 
 class Score(eqx.Module):
@@ -78,18 +80,30 @@ class Score(eqx.Module):
         """grad ln p at many states, in blocks of bounded memory (on a CPU, such that a block stays in its cache)."""
         block = _CACHED_BLOCK if jax.default_backend() == "cpu" else _BLOCK
         score = self.flat()
-        blocks = [samples[i : i + block] for i in range(0, max(len(samples), 1), block)]
-        return np.concatenate([np.asarray(_evaluate(score, _filled(b)))[: len(b)] for b in blocks])
+        values = np.empty(samples.shape, np.float32)
+        for i in range(0, len(samples), block):
+            part = samples[i : i + block]
+            values[i : i + block] = np.asarray(_evaluate(score, _filled(part)))[: len(part)]
+        return values
 
 
 def covariance_matrix(samples: Samples, noise_level: float = 0.0) -> Matrix:
     """Covariance of samples perturbed by independent noise of that level."""
-    size = samples.shape[1]
-    return np.cov(samples.T.astype(float), bias=True).reshape(size, size) + noise_level**2 * np.eye(size)
+    size, mean = samples.shape[1], samples.mean(axis=0, dtype=float)
+    total = np.zeros((size, size))
+    for i in range(0, len(samples), _BLOCK):
+        centred = samples[i : i + _BLOCK] - mean
+        total += centred.T @ centred
+    return total / len(samples) + noise_level**2 * np.eye(size)
 
 
 def _exactly(matrix: Array, vector: Array) -> Array:
-    """Matrix times vector without the shortened numbers that a GPU uses for products by default."""
+    """Matrix times vector without the shortened numbers that a GPU uses for products by default.
+
+    For a few variables it is written as a sum, which is computed together with what is around it.
+    """
+    if len(vector) <= _FEW:
+        return jnp.sum(matrix * vector, axis=-1)
     return jnp.matmul(matrix, vector, precision=jax.lax.Precision.HIGHEST)
 
 
@@ -101,7 +115,7 @@ def _filled(samples: Samples) -> Samples:
 
 @eqx.filter_jit
 def _evaluate(score: Score, samples):
-    return jax.vmap(score)(jnp.asarray(samples, jnp.float32))
+    return over_members(score, jnp.asarray(samples, jnp.float32))
 
 
 @dataclass(frozen=True)
@@ -147,7 +161,7 @@ def estimate_score(series: TimeSeries, strategy: ScoreStrategy, symmetry: Symmet
     V = < s(y) y^T > over y = x + sigma z is -I for a perfect score (Stein). The calibrated score is -V^-1 s with V from
     the training part, and the V reported is that of the held-out part, both projected on the symmetry.
     """
-    train, held_out = (part.stacked().astype(np.float32) for part in series.split())
+    train, held_out = (part.stacked(np.float32) for part in series.split())
     score, noise_level, diagnostics = strategy.learn(train, held_out, symmetry=symmetry, key=keys.named(key, "learn"))
     if strategy.calibrate:
         stein = stein_matrix(score.over, train, noise_level, key=keys.named(key, "calibration"))

@@ -7,6 +7,8 @@ import numpy as np
 
 from ..._core.types import Matrix, Samples
 
+_BLOCK = 1 << 20
+
 
 def perturbed(samples: Samples, noise_level: float, *, key: jax.Array) -> Samples:
     """y = x + sigma z: samples of p_sigma."""
@@ -23,12 +25,12 @@ def stein_matrix(
     Every sample is perturbed by z and by -z: most of s is -z / sigma where sigma exceeds the spread of the data, and
     its product with x then cancels instead of averaging out slowly.
     """
-    if noise_level == 0:
-        return score(samples).T.astype(float) @ samples.astype(float) / len(samples)
-    noise = perturbed(np.zeros_like(samples), noise_level, key=key)
     total = np.zeros((samples.shape[1],) * 2)
-    for y in (samples + noise, samples - noise):
-        total += score(y).T.astype(float) @ y.astype(float)
+    for i in range(0, len(samples), _BLOCK):
+        part, now = samples[i : i + _BLOCK], jax.random.fold_in(key, i) if i else key
+        noise = perturbed(np.zeros_like(part), noise_level, key=now)
+        for y in (part + noise, part - noise):
+            total += score(y).T.astype(float) @ y.astype(float)
     return total / (2 * len(samples))
 
 

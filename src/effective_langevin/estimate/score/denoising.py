@@ -18,6 +18,7 @@ from .training import Schedule, Trained, mean_square, train
 
 _HELD_OUT = 1 << 14
 _PILOT = 6
+_MANY_SAMPLES = 1 << 21
 
 
 @dataclass(frozen=True)
@@ -106,10 +107,18 @@ class Denoising:
     antithetic: bool
 
     def batches(self, data, steps: int, *, key: jax.Array):
-        """Rows of every batch, drawn without replacement where there are enough, and a key for its noise."""
+        """Rows of every batch, drawn without replacement where there are enough, and a key for its noise.
+
+        Of very many samples one is drawn from each of as many equal stretches as are needed: to shuffle all of them
+        every epoch would take longer than to train.
+        """
         size, rows_key, noise_key = len(data[0]), *jax.random.split(key)
         count = max(1, self.batch // 2 if self.antithetic else self.batch)
-        if size >= steps * count:
+        if size >= _MANY_SAMPLES and size >= 2 * steps * count:
+            edges = np.arange(steps * count + 1) * size // (steps * count)
+            rows = jax.random.randint(rows_key, (steps * count,), jnp.asarray(edges[:-1]), jnp.asarray(edges[1:]))
+            rows = jax.random.permutation(noise_key, rows)
+        elif size >= steps * count:
             rows = jax.random.permutation(rows_key, size)[: steps * count]
         else:
             rows = jax.random.randint(rows_key, (steps * count,), 0, size)

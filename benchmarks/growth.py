@@ -1,0 +1,110 @@
+"""How time and memory grow with samples, dimension and members; each measurement in a process of its own."""
+
+import time
+from typing import Any
+
+import numpy as np
+
+from .harness import Report, Result, in_fresh_process, log_slope, peak_memory_mb
+
+
+def run(quick: bool) -> Report:
+    report = Report()
+    samples = (10_000, 30_000) if quick else (10_000, 100_000, 1_000_000, 10_000_000)
+    dimensions = (2, 8) if quick else (2, 8, 32, 128)
+    members = (100, 1000) if quick else (100, 1000, 10_000, 100_000)
+    grow(report, "fit, 8 variables", "samples", samples, "fit_seconds", function="fit_series", dimension=8)
+    grow(report, "fit, 2 variables", "samples", samples[:3], "fit_seconds", function="fit_series", dimension=2)
+    grow(report, "moments, 8 variables", "samples", samples, "moment_seconds", function="moments", dimension=8)
+    grow(report, "fit, 1e5 samples", "dimension", dimensions, "fit_seconds", function="fit_series", samples=samples[1])
+    grow(report, "simulation, 200 steps", "members", members, "simulation_seconds", function="simulation")
+    last = report.find("fit, 8 variables", f"samples = {samples[-1]}")
+    if last is not None and not quick:
+        memory = last.sizes.get("peak_memory_mb", np.inf)
+        report.promise("fit of a 1e7 x 8 series: memory", "<= 4 GB", f"{memory / 1024:.2f} GB", memory <= 4096)
+        exponent = last.sizes.get("slope_of_last_decade", np.inf)
+        report.promise("fit of a 1e7 x 8 series: exponent in samples", "<= 1.05", f"{exponent:.2f}", exponent <= 1.05)
+    return report
+
+
+def grow(
+    report: Report, case: str, axis: str, sizes: tuple[int, ...], clock: str, *, function: str, **fixed: Any
+) -> None:
+    """Measure along one axis; the exponents of the last step and of the whole range are noted."""
+    seconds, memory = [], []
+    for size in sizes:
+        answer = in_fresh_process("growth", function, **{axis: size}, **fixed)
+        if "error" in answer:
+            print(f"  {case}, {axis} = {size}: {answer['error']}", flush=True)
+            report.results.append(Result(case, f"{axis} = {size}", note=answer["error"]))
+            continue
+        seconds.append(answer[clock])
+        memory.append(answer["peak_memory_mb"] - answer["before_mb"])
+        found = Result(case, f"{axis} = {size}", answer[clock], answer[clock], per="run")
+        found.sizes = {axis: size, **fixed, "peak_memory_mb": answer["peak_memory_mb"], "input_mb": answer["input_mb"]}
+        found.accuracy = f"{answer['peak_memory_mb']:.0f} MB, of which {answer['input_mb']:.0f} MB input"
+        if len(seconds) > 1:
+            slope = log_slope(list(sizes[len(seconds) - 2 : len(seconds)]), seconds[-2:])
+            heavier = log_slope(list(sizes[len(memory) - 2 : len(memory)]), [max(m, 1.0) for m in memory[-2:]])
+            found.sizes["slope_of_last_decade"] = slope
+            found.note = f"exponent {slope:.2f} in time, {heavier:.2f} in memory"
+        report.results.append(found)
+        print(
+            f"  {case}, {axis} = {size}: {answer[clock]:.2f} s, {answer['peak_memory_mb']:.0f} MB {found.note}",
+            flush=True,
+        )
+
+
+def made_up_series(samples: int, dimension: int):
+    """Autoregressive variables, mixed pairwise and bent: cheap to make, not Gaussian."""
+    import scipy.signal
+
+    import effective_langevin as el
+
+    rng, values = np.random.default_rng(0), np.empty((samples, dimension))
+    for i in range(dimension):
+        memory = 0.9 + 0.05 * i / dimension
+        line = scipy.signal.lfilter([np.sqrt(1 - memory**2)], [1, -memory], rng.standard_normal(samples))
+        values[:, i] = line + (0.3 * values[:, i - 1] if i else 0.0) + 0.1 * line**2
+    return el.TimeSeries(values, dt=0.1)
+
+
+def fit_series(samples: int, dimension: int) -> dict[str, float]:
+    import effective_langevin as el
+
+    series, before = made_up_series(samples, dimension), peak_memory_mb()
+    started = time.perf_counter()
+    el.fit(series, score=el.KGMM(noise_level=0.1) if dimension <= 6 else el.DenoisingScore(noise_level=0.1, epochs=10))
+    return {"fit_seconds": time.perf_counter() - started, "before_mb": before, "input_mb": samples * dimension / 2**17}
+
+
+def moments(samples: int, dimension: int) -> dict[str, float]:
+    from effective_langevin.data import lagged_moments
+    from effective_langevin.data.lags import autocovariances
+
+    series, before = made_up_series(samples, dimension), peak_memory_mb()
+    started = time.perf_counter()
+    lagged_moments(series.segments, series.segments, np.arange(20), groups=8)
+    autocovariances(series.segments, 100)
+    return {
+        "moment_seconds": time.perf_counter() - started,
+        "before_mb": before,
+        "input_mb": samples * dimension / 2**17,
+    }
+
+
+def simulation(members: int) -> dict[str, float]:
+    import jax
+
+    import effective_langevin as el
+    from effective_langevin.simulate import StochasticHeun, integrate
+    from effective_langevin.simulate.steppers import Equation
+
+    system = el.systems.AsymmetricWells()
+    advance = StochasticHeun().advance(Equation(*system._equation()), 0.005)
+    options = {"frames": 4, "save_every": 50, "step": 0.005, "key": jax.random.key(0)}
+    integrate(advance, np.zeros((members, 2)), **options)
+    before, started = peak_memory_mb(), time.perf_counter()
+    integrate(advance, np.zeros((members, 2)), **options)
+    seconds = time.perf_counter() - started
+    return {"simulation_seconds": seconds, "before_mb": 0.0 * before, "input_mb": members * 2 / 2**18}

@@ -1,0 +1,139 @@
+"""Agreement between estimators at several sampling intervals: the evidence for a mobility.
+
+An estimate that is right does not change when every second sample is left out, nor when another estimator is asked,
+beyond the errors that both state.
+"""
+
+import warnings
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import numpy as np
+
+from ..._core.errors import EstimateWarning
+from ..._core.types import Matrix
+from ...data import TimeSeries
+from ..score import ScoreFit
+from ..symmetry import Symmetry
+from .base import Inference, Mobility, MobilityStrategy
+from .correlation import CorrelationFit, LogCorrelation, QuadraticVariation
+from .response import IntegratedResponse
+
+INTERVALS = (1, 2, 4)
+_MOST_SAMPLES = 200_000
+_LEAST_SAMPLES = 500
+_SIGNIFICANT, _SUBSTANTIAL = 4.0, 0.05
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """What one estimator says at one sampling interval, with its sampling and its discretisation error."""
+
+    estimator: str
+    dt: float
+    phi: Matrix
+    standard_error: Matrix
+    discretisation_error: Matrix
+
+    @property
+    def error(self) -> float:
+        """Norm of both errors."""
+        return float(np.hypot(np.linalg.norm(self.standard_error), np.linalg.norm(self.discretisation_error)))
+
+    def distance(self, other: "Estimate") -> float:
+        """|Phi - Phi'|."""
+        return float(np.linalg.norm(self.phi - other.phi))
+
+    def described(self) -> dict[str, Any]:
+        """As plain data."""
+        arrays = {name: getattr(self, name).tolist() for name in ("phi", "standard_error", "discretisation_error")}
+        return {"estimator": self.estimator, "dt": self.dt, **arrays}
+
+
+def compared_estimates(series: TimeSeries, score: ScoreFit, mobility: Mobility, symmetry: Symmetry) -> dict[str, Any]:
+    """Diagnostics `agreement` (a row per estimator and interval) and `disagreement` (a sentence, or nothing).
+
+    The chosen mobility, from all of the standardised series, comes first; the others see its beginning only if it is
+    long. A ballistic series has no mobility at short times to agree on.
+    """
+    chosen = Estimate(
+        mobility.method, series.dt, mobility.matrix, mobility.standard_error, mobility.discretisation_error
+    )
+    if mobility.diagnostics.get("horizon_rule") == "finite":
+        return {"agreement": [chosen.described()], "disagreement": ""}
+    others = _estimates(_beginning(series), score, symmetry)
+    return {"agreement": [e.described() for e in (chosen, *others)], "disagreement": _disagreement(chosen, others)}
+
+
+def _estimates(series: TimeSeries, score: ScoreFit, symmetry: Symmetry) -> list[Estimate]:
+    """Every estimator at every interval that leaves enough samples in a record."""
+    segments = list(series.segments)
+    values = score.function.over(series.stacked())
+    scores = np.split(values, np.cumsum([len(s) for s in segments])[:-1])
+    found = []
+    for every in INTERVALS:
+        if max(len(s) for s in segments) < _LEAST_SAMPLES * every:
+            continue
+        coarse = TimeSeries(_interleaved(segments, every), series.dt * every)
+        seen = {
+            "IntegratedResponse": IntegratedResponse().infer_from(coarse, _interleaved(scores, every), symmetry, 0.0)
+        }
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", EstimateWarning)
+            for strategy in (QuadraticVariation(), CorrelationFit(), LogCorrelation()):
+                seen[type(strategy).__name__] = _asked(strategy, coarse, score, symmetry)
+        found += [_estimate(name, coarse.dt, inference) for name, inference in seen.items()]
+    return found
+
+
+def _asked(strategy: MobilityStrategy, series: TimeSeries, score: ScoreFit, symmetry: Symmetry) -> Inference:
+    return strategy.infer(series, score, symmetry=symmetry, key=jax.random.key(0))
+
+
+def _estimate(name: str, dt: float, inference: Inference) -> Estimate:
+    bias = np.abs(np.asarray(inference.diagnostics.get("discretisation_bias", np.zeros_like(inference.phi))))
+    return Estimate(name, dt, inference.phi, inference.standard_error, bias)
+
+
+def _beginning(series: TimeSeries) -> TimeSeries:
+    """Whole segments from the start, and the beginning of the one after them, up to a bounded number of samples."""
+    kept, left = [], _MOST_SAMPLES
+    for segment in series.segments:
+        if left > 0:
+            kept.append(segment[:left])
+            left -= len(segment)
+    return TimeSeries(kept, series.dt)
+
+
+def _interleaved(segments: list[np.ndarray], every: int) -> list[np.ndarray]:
+    """Every `every`-th sample, from each of the first samples on: no sample is lost."""
+    return [segment[start::every] for segment in segments for start in range(every)]
+
+
+def _disagreement(chosen: Estimate, others: list[Estimate]) -> str:
+    """A sentence about the estimate that differs most from the chosen one, in units of the stated errors.
+
+    At coarser intervals only the chosen kind of estimator is held to its errors, and only at the next one: the others
+    are known to be biased there.
+    """
+    size = float(np.linalg.norm(chosen.phi))
+
+    def excess(other: Estimate) -> float:
+        return chosen.distance(other) / max(_SIGNIFICANT * np.hypot(chosen.error, other.error), _SUBSTANTIAL * size)
+
+    same_interval = [e for e in others if np.isclose(e.dt, chosen.dt)]
+    coarser = [e for e in others if np.isclose(e.dt, 2 * chosen.dt) and e.estimator == chosen.estimator]
+    worst = max(same_interval + coarser, key=excess, default=None)
+    if worst is None or excess(worst) <= 1:
+        return ""
+    apart = f"{100 * chosen.distance(worst) / size:.2g} %, more than the errors explain"
+    if worst in coarser:
+        return (
+            f"Without every second sample the mobility would be another by {apart}: the sampling is coarse for the "
+            "fastest motion, or the process has memory. Sample more often, or trust the mobility no further than that."
+        )
+    return (
+        f"Estimators of the mobility disagree: {worst.estimator} differs from {chosen.estimator} by {apart}. "
+        "The mobility may depend on the state, the process may have memory, or the score may be off."
+    )

@@ -1,0 +1,136 @@
+"""Validation by prediction: fit on one part of a series, predict the statistics of the other, count what held.
+
+The prediction of a curve has three errors: the mobility is known to some error (its replicas are simulated), the
+simulation is finite, and the density was learned from a finite part. What is observed has a sampling error of its own.
+A band that adds them all should hold the observation as often as it says.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+from scipy.special import ndtri
+
+from ._core import checks
+from ._core.resampling import jackknife
+from .data import TimeSeries
+from .fit import fit
+from .model import LangevinModel
+from .validate import Validation, validate
+from .validate.statistics import GROUPS, SeriesStatistics, series_statistics
+
+_REPLICAS = 8
+_BINS = 25
+_SHARE = 8
+
+
+@dataclass(frozen=True)
+class Band:
+    """A predicted curve with its error, what was observed with its own, and the level at which they are compared."""
+
+    predicted: np.ndarray
+    prediction_error: np.ndarray
+    observed: np.ndarray
+    observation_error: np.ndarray
+    level: float
+
+    @property
+    def half_width(self) -> np.ndarray:
+        """Half the width of the band in which an observation is expected."""
+        return ndtri(0.5 * (1 + self.level)) * np.hypot(self.prediction_error, self.observation_error)
+
+    @property
+    def coverage(self) -> float:
+        """Share of the observations within the band."""
+        return float(np.mean(np.abs(self.observed - self.predicted) <= self.half_width))
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """A model of one part of a series, its validation on the other, and bands: `acf` (lag, var), `pdf` (var, bin)."""
+
+    model: LangevinModel
+    validation: Validation
+    tau: Float[np.ndarray, " lag"]
+    acf: Band
+    pdf: Band
+
+    @property
+    def coverage(self) -> dict[str, float]:
+        """Share of the held-out autocorrelations and densities within their bands."""
+        return {"acf": self.acf.coverage, "pdf": self.pdf.coverage}
+
+    def summary(self) -> str:
+        """The coverage in words, and the validation on the held-out part."""
+        shares = ", ".join(f"{100 * share:.0f} % of the {name}" for name, share in self.coverage.items())
+        return (
+            f"Bands of {100 * self.acf.level:g} % hold {shares} of the part that was not used.\n\n"
+            f"{self.validation.summary()}"
+        )
+
+
+def predict_held_out(
+    series: TimeSeries, *, share: float = 0.5, level: float = 0.95, seed: int = 0, **options: Any
+) -> Prediction:
+    """Fit on the first `share` of the series, predict the rest, and count how often the stated bands hold.
+
+    `options` are those of `fit`. The parts are consecutive in time; of several records, the first ones are used.
+    """
+    checks.instance_of("series", series, (TimeSeries,), "Wrap your array first: el.TimeSeries(values, dt=...).")
+    share, level = checks.fraction("share", share), checks.fraction("level", level)
+    used, kept = _parts(series, share)
+    model = fit(used, seed=seed, **options)
+    validation = validate(model, kept, seed=seed + 1)
+    return Prediction(model, validation, validation.data_statistics.tau, *_bands(model, validation, used, level, seed))
+
+
+def _parts(series: TimeSeries, share: float) -> tuple[TimeSeries, TimeSeries]:
+    """The series up to a time, and from it on."""
+    wanted = round(share * series.n_samples)
+    before: list[np.ndarray] = []
+    after: list[np.ndarray] = []
+    for segment in series.segments:
+        taken = min(len(segment), max(0, wanted - sum(map(len, before))))
+        before += [segment[:taken]] if taken > 1 else []
+        after += [segment[taken:]] if len(segment) - taken > 1 else []
+    settings: Mapping[str, Any] = {"names": series.names, "units": series.units, "time_unit": series.time_unit}
+    return TimeSeries(before, series.dt, **settings), TimeSeries(after, series.dt, **settings)
+
+
+def _bands(model: LangevinModel, validation: Validation, used: TimeSeries, level: float, seed: int) -> list[Band]:
+    """The predicted autocorrelations and densities, with all their errors."""
+    data, predicted = validation.data_statistics, validation.model_statistics
+    learned = series_statistics(model.transformed(used), data.edges, data.lagged.lags)
+
+    def acf(statistics: SeriesStatistics) -> tuple[np.ndarray, np.ndarray]:
+        return jackknife(statistics.acf, GROUPS)
+
+    def pdf(statistics: SeriesStatistics) -> tuple[np.ndarray, np.ndarray]:
+        return jackknife(lambda weights: _shares(statistics.histogram(weights)), GROUPS)
+
+    spread = _spread_of_replicas(model, validation, seed)
+    return [
+        Band(acf(predicted)[0], np.hypot(acf(predicted)[1], spread), *acf(data), level),
+        Band(pdf(predicted)[0], np.hypot(pdf(predicted)[1], pdf(learned)[1]), *pdf(data), level),
+    ]
+
+
+def _shares(counts: Float[np.ndarray, "var bin"]) -> np.ndarray:
+    """Probability of each of a few wide bins."""
+    wide = counts.reshape(len(counts), _BINS, -1).sum(axis=2)
+    return wide / wide.sum(axis=1, keepdims=True)
+
+
+def _spread_of_replicas(model: LangevinModel, validation: Validation, seed: int) -> np.ndarray:
+    """Scatter of the autocorrelations over replicas of the mobility, driven by the same noise."""
+    statistics, paths = validation.model_statistics, validation.paths
+    members = max(8, len(paths.segments) // _SHARE)
+    duration = (len(paths.segments[0]) - 1) * paths.dt
+    curves = []
+    for phi in model.mobility.replicas[:_REPLICAS]:
+        replica = replace(model, mobility=replace(model.mobility, matrix=phi))
+        simulated = replica.simulate(duration, members, seed + 1, dt=paths.dt, transformed=True)
+        curves.append(series_statistics(simulated, statistics.edges, statistics.lagged.lags).acf(np.ones(GROUPS)))
+    return np.std(curves, axis=0, ddof=1)
