@@ -107,8 +107,9 @@ def agreement(validation: Validation) -> dict[str, Any]:
     model, found = validation.model, validation.model.mobility.diagnostics
     names = model.names if model.dimension <= _ALL_ENTRIES else ()
     pairs = [(i, j) for i in range(len(names)) for j in range(len(names))]
-    listed = found.get("agreement", ())
-    rows = [_agreement_row(model, row, pairs) for row in listed] if len(listed) > 1 else []
+    listed = found.get("agreement") or []
+    others = [row for row in listed if row["phi"] != listed[0]["phi"]]  # the one used is often among them again
+    rows = [_agreement_row(model, row, pairs) for row in (*listed[:1], *others)] if others else []
     if rows:
         rows[0]["distance"] = "used"
     return {

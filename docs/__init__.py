@@ -1,0 +1,1 @@
+"""Documentation: pages in Markdown, built by Sphinx; `snippets` runs their code."""

@@ -1,0 +1,84 @@
+import subprocess
+import sys
+
+import pytest
+
+import effective_langevin as el
+from docs import generated, snippets
+
+ROOT = snippets.ROOT
+WITH_CODE = [page for page in snippets.PAGES if snippets.BLOCK.search(page.read_text(encoding="utf-8"))]
+
+
+@pytest.mark.parametrize("page", WITH_CODE, ids=lambda page: page.stem)
+def test_the_code_of_a_page_runs_and_prints_what_the_page_shows(page, tmp_path):
+    """`python -m docs.snippets PAGE` writes what it prints now, after a change on purpose. The README shows nothing."""
+    done = [s for s in snippets.run(page, tmp_path) if s.shown or page.parent != ROOT]
+    wrong = [f"{s.code}\nshown:\n{s.shown}\nprinted:\n{s.printed}" for s in done if not s.as_shown]
+    assert not wrong, "\n".join(wrong)
+    assert {p.name for p in tmp_path.glob("*.png")} <= {p.name for p in snippets.FIGURES.iterdir()}
+
+
+def test_every_page_of_instructions_has_code():
+    assert {"README", "start", "data", "trust", "extending", "conventions"} <= {page.stem for page in WITH_CODE}
+
+
+@pytest.mark.parametrize(
+    ("shown", "printed", "same"),
+    [
+        ("error 0.0120 ± 0.003\n", "error  0.0125 ± 0.004\n", True),
+        ("594 samples", "601 samples", True),
+        ("error 0.012", "error 0.020", False),
+        ("594 samples", "901 samples", False),
+        ("level ok", "level note", False),
+        ("1 2 3", "1 2", False),
+        ("True", "", False),
+    ],
+)
+def test_outputs_agree_up_to_rounding_and_spaces(shown, printed, same):
+    assert snippets.agree(shown, printed) is same
+
+
+def test_what_a_block_prints_is_written_after_it(tmp_path):
+    page = tmp_path / "page.md"
+    page.write_text("Text.\n\n```python\nx = 1\nprint(x)\n```\n\n```text\n7\n```\n\n```python\ny = x\n```\n\nEnd.\n")
+    done = snippets.run(page, tmp_path)
+    assert [s.as_shown for s in done] == [False, True]
+    text = snippets.rewritten(page.read_text(), done)
+    assert text == "Text.\n\n```python\nx = 1\nprint(x)\n```\n\n```text\n1\n```\n\n```python\ny = x\n```\n\nEnd.\n"
+
+
+def test_tables_come_from_the_files_they_are_said_to_come_from():
+    page = generated.filled("<!-- table: benchmarks/results/sampling_interval.md -->")
+    assert page == (ROOT / "benchmarks/results/sampling_interval.md").read_text()
+    assert "Not made yet" in generated.filled("<!-- figure: no/such/figure.png | A caption. -->")
+    assert "| `a` | 1.0000 |  |" in generated.metrics('{"ours": {"a": 1}, "LIM": {"b": 2}, "extra": {"c": 3}}')
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory):
+    """The pages, built with warnings as errors."""
+    pytest.importorskip("sphinx")
+    out = tmp_path_factory.mktemp("pages")
+    command = [sys.executable, "-m", "sphinx", "-W", "--keep-going", "-q", str(ROOT / "docs"), str(out)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+    return out
+
+
+def test_the_pages_build_without_a_warning_and_load_nothing_from_elsewhere(built):
+    pages = list(built.glob("*.html"))
+    assert len(pages) >= 10
+    for page in pages:
+        text = page.read_text(encoding="utf-8")
+        assert 'src="http' not in text
+        assert 'rel="stylesheet" type="text/css" href="http' not in text
+
+
+def test_every_public_name_is_in_the_reference(built):
+    reference = (built / "api.html").read_text(encoding="utf-8")
+    public = [f"effective_langevin.{name}" for name in el.__all__ if name not in ("preprocess", "systems")]
+    public += [
+        f"effective_langevin.{m.__name__.split('.')[-1]}.{n}" for m in (el.preprocess, el.systems) for n in m.__all__
+    ]
+    assert not [name for name in public if f'id="{name}"' not in reference]
