@@ -111,18 +111,21 @@ def test_a_rotation_within_its_error_is_not_called_one(validation):
     assert "none beyond sampling errors" in words[2]
 
 
-def test_the_agreement_of_estimators_is_shown_where_there_is_one(validation):
-    assert agreement(validation)["rows"] == []
+def test_the_agreement_of_estimators_is_shown_with_distances_from_the_one_used(validation):
     model = validation.model
-    row = {"estimator": "LogCorrelation", "dt": 0.2, "phi": (1.1 * model.mobility.matrix).tolist()}
-    row["standard_error"] = (0 * model.mobility.matrix).tolist()
+    used = {"estimator": "IntegratedResponse", "dt": 0.1, "phi": model.mobility.matrix.tolist()}
+    used["standard_error"] = (0 * model.mobility.matrix).tolist()
+    other = {**used, "estimator": "LogCorrelation", "dt": 0.2, "phi": (1.1 * model.mobility.matrix).tolist()}
     words = "LogCorrelation is off by 10 % at 0.2 days."
-    found = {**model.mobility.diagnostics, "agreement": [row], "disagreement": words}
-    judged = replace(validation, model=replace(model, mobility=replace(model.mobility, diagnostics=found)))
-    table = agreement(judged)
-    assert table["rows"][0]["distance"] == "10.0 %"
-    assert table["rows"][0]["dt"] == "0.2 days"
-    page = render(judged, {})
+
+    def with_rows(*rows):
+        found = {**model.mobility.diagnostics, "agreement": list(rows), "disagreement": words}
+        return replace(validation, model=replace(model, mobility=replace(model.mobility, diagnostics=found)))
+
+    assert agreement(with_rows(used))["rows"] == []
+    first, second = agreement(with_rows(used, other))["rows"]
+    assert (first["distance"], second["distance"], second["dt"]) == ("used", "10.0 %", "0.2 days")
+    page = render(with_rows(used, other), {})
     assert "Agreement of estimators" in page
     assert words in page
 

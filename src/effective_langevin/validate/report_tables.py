@@ -6,6 +6,7 @@ import numpy as np
 from markupsafe import Markup
 
 from .._core.types import Matrix
+from ..model import LangevinModel
 from .comparison import METRICS, Validation
 from .extremes import compare_return_times
 from .ring_comparison import RingComparison
@@ -99,30 +100,40 @@ def _time(value: float, error: float) -> str:
 
 
 def agreement(validation: Validation) -> dict[str, Any]:
-    """What every estimator says at dt, 2 dt, ...: entries of Phi where they are few, and the distance from that used.
+    """What every estimator says at dt, 2 dt, 4 dt: entries of Phi where they are few, and distances from that used.
 
-    From the diagnostics of the mobility; without them, no rows.
+    From the diagnostics of the mobility, where the one used comes first; no rows where there is nothing beside it.
     """
     model, found = validation.model, validation.model.mobility.diagnostics
-    entries = model.dimension <= _ALL_ENTRIES
-    pairs = [(i, j) for i in range(model.dimension) for j in range(model.dimension)] if entries else []
-    used = model.units.mobility_to_standard(model.mobility.matrix)
-    rows = []
-    for row in found.get("agreement", ()):
-        phi, error = (np.asarray(row[key], float) for key in ("phi", "standard_error"))
-        gap, noise = (model.units.mobility_to_standard(m) for m in (phi - model.mobility.matrix, error))
-        size = np.linalg.norm(used)
-        distance = (float(100 * np.linalg.norm(m) / size) for m in (gap, noise))
-        rows.append(
-            {
-                "estimator": row["estimator"],
-                "dt": f"{row['dt']:g}{after_number(model.time_unit)}",
-                "entries": [typeset(plus_minus(float(phi[p]), float(error[p]))) for p in pairs],
-                "distance": f"{plus_minus(*distance)} %",
-            }
-        )
-    names = [f"Φ({model.names[i]}, {model.names[j]})" for i, j in pairs]
-    return {"names": names, "rows": rows, "disagreement": found.get("disagreement", "")}
+    names = model.names if model.dimension <= _ALL_ENTRIES else ()
+    pairs = [(i, j) for i in range(len(names)) for j in range(len(names))]
+    listed = found.get("agreement") or []
+    others = [row for row in listed if row["phi"] != listed[0]["phi"]]  # the one used is often among them again
+    rows = [_agreement_row(model, row, pairs) for row in (*listed[:1], *others)] if others else []
+    if rows:
+        rows[0]["distance"] = "used"
+    return {
+        "names": [f"Φ({names[i]}, {names[j]})" for i, j in pairs],
+        "rows": rows,
+        "disagreement": found.get("disagreement", ""),
+    }
+
+
+def _agreement_row(model: LangevinModel, row: dict[str, Any], pairs: list[tuple[int, int]]) -> dict[str, Any]:
+    """One estimate: its entries with sampling errors, its distance from the Phi used with all its errors."""
+    phi, error = (np.asarray(row[key], float) for key in ("phi", "standard_error"))
+    bias = np.asarray(row.get("discretisation_error", np.zeros_like(phi)), float)
+    standard = model.units.mobility_to_standard
+    gap, noise, size = (
+        float(np.linalg.norm(standard(m)))
+        for m in (phi - model.mobility.matrix, np.hypot(error, bias), model.mobility.matrix)
+    )
+    return {
+        "estimator": row["estimator"],
+        "dt": f"{row['dt']:g}{after_number(model.time_unit)}",
+        "entries": [typeset(plus_minus(float(phi[p]), float(error[p]))) for p in pairs],
+        "distance": f"{plus_minus(100 * gap / size, 100 * noise / size)} %",
+    }
 
 
 def metric_rows(validation: Validation) -> list[dict[str, str]]:
