@@ -133,7 +133,9 @@ def test_the_noise_level_is_chosen_by_the_held_out_loss_of_short_trainings():
     # Another level gives another score.
     assert len(set(choice["held_out_loss"])) == len(choice["held_out_loss"])
     within = np.array(choice["held_out_loss"]) <= np.array(choice["standard_error"])
-    assert fit.noise_level == choice["noise_level"][int(np.argmax(within))]
+    gain = fit.diagnostics["gain_over_gaussian"]
+    assert gain["noise_level"] == choice["noise_level"][int(np.argmax(within))]
+    assert fit.noise_level == (0.0 if gain["gaussian_used"] else gain["noise_level"])
     assert fit.diagnostics["training_steps"] == 6 * (3000 // 128)
 
 

@@ -11,7 +11,7 @@ from effective_langevin.estimate.partition import grow_tree
 from effective_langevin.estimate.score import Score, ScoreFit, base, calibration, estimate_score
 from effective_langevin.estimate.score.calibration import calibration_matrix, perturbed, stein_error, stein_matrix
 from effective_langevin.estimate.score.kgmm import average_noise
-from effective_langevin.estimate.score.noise_level import choose_noise_level, score_matching_loss
+from effective_langevin.estimate.score.noise_level import choose_noise_level, gaussian_if_as_good, score_matching_loss
 from effective_langevin.estimate.symmetry import NoSymmetry
 
 KEY = jax.random.key(0)
@@ -210,7 +210,8 @@ def test_kgmm_chooses_its_noise_level_and_gives_the_same_bits_for_the_same_key()
     strategy = el.KGMM(hidden=(8,), steps=50, max_draws=4)
     one, other = (estimate_score(series, strategy, NONE, key=KEY) for _ in range(2))
     assert len(one.diagnostics["noise_level_choice"]["noise_level"]) > 2
-    assert one.noise_level == smoothest_of_the_best(one.diagnostics["noise_level_choice"])
+    level = one.diagnostics["gain_over_gaussian"]["noise_level"]
+    assert level == smoothest_of_the_best(one.diagnostics["noise_level_choice"])
     for a, b in zip(jax.tree.leaves(one.function), jax.tree.leaves(other.function)):
         np.testing.assert_array_equal(a, b)
     np.testing.assert_array_equal(one.stein, other.stein)
@@ -309,3 +310,29 @@ def test_the_covariance_of_many_samples_is_that_of_numpy_and_the_stein_matrix_do
     parts = calibration.stein_matrix(lambda y: -y, samples, 0.1, key=jax.random.key(0))
     for found in (whole, parts):
         np.testing.assert_allclose(found, -(samples.T @ samples / 3000 + blur), atol=4 * error)
+
+
+@pytest.mark.parametrize("factor", [1.0, 1.5])
+def test_the_gaussian_score_is_taken_where_the_learned_one_is_not_better(factor):
+    """Gaussian samples: the exact score and one that is off by half are no better than the Gaussian one."""
+    samples = np.random.default_rng(0).normal(size=(4000, 2)).astype(np.float32)
+    learned = Score.linear(factor * np.eye(2))
+    (score, level), evidence = gaussian_if_as_good(learned, 0.2, samples[:3000], samples[3000:], NONE, key=KEY)
+    assert evidence["gain_over_gaussian"]["gaussian_used"] is True
+    assert level == 0.0
+    np.testing.assert_allclose(score.precision, np.eye(2), atol=0.1)
+
+
+def test_a_score_that_is_better_than_the_gaussian_one_is_kept():
+    """Two narrow wells of width 0.3 at -1 and 1: within each the score is -(x - centre) / 0.09."""
+    rng = np.random.default_rng(1)
+    samples = (rng.choice([-1.0, 1.0], (4000, 1)) + 0.3 * rng.normal(size=(4000, 1))).astype(np.float32)
+
+    class Wells(eqx.Module):
+        def __call__(self, x):
+            return (jnp.tanh(x / 0.09) - x) / 0.09
+
+    (kept, level), evidence = gaussian_if_as_good(Wells(), 0.1, samples[:3000], samples[3000:], NONE, key=KEY)
+    assert isinstance(kept, Wells)
+    assert level == 0.1
+    assert evidence["gain_over_gaussian"]["gain"] > 10 * evidence["gain_over_gaussian"]["standard_error"]

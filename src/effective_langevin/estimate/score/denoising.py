@@ -13,7 +13,7 @@ from ..._core.types import Samples
 from ..symmetry import Symmetry
 from .base import Score, covariance_matrix
 from .networks import MLP, NetworkStrategy, Residual
-from .noise_level import choose_noise_level
+from .noise_level import choose_noise_level, gaussian_if_as_good
 from .training import Schedule, Trained, mean_square, train
 
 _HELD_OUT = 1 << 14
@@ -67,6 +67,10 @@ class DenoisingScore:
                 key=keys.named(key, "noise level"),
             )
         score, trained = self._fit(train, held_out, level, self.epochs, symmetry, key=key)
+        if self.noise_level is None:
+            gain_key = keys.named(key, "gain")
+            (score, level), gain = gaussian_if_as_good(score, level, train, held_out, symmetry, key=gain_key)
+            evidence |= gain
         return score, level, {**evidence, **trained.history()}
 
     def _fit(self, samples: Samples, held_out: Samples, sigma: float, epochs: int, symmetry: Symmetry, *, key):

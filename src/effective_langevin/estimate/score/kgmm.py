@@ -21,7 +21,7 @@ from ..symmetry import Symmetry
 from .base import Score
 from .calibration import perturbed
 from .networks import MLP
-from .noise_level import CANDIDATES, choose_noise_level
+from .noise_level import CANDIDATES, choose_noise_level, gaussian_if_as_good
 from .training import Schedule, train
 
 _BLOCK = 1 << 15
@@ -33,7 +33,8 @@ _EPOCH = 200
 class KGMM:
     """k-means Gaussian-mixture score, for a few dimensions.
 
-    `noise_level` and `cells` are chosen from the data when not given; `max_draws` bounds the antithetic pairs of z.
+    `noise_level` and `cells` are chosen from the data when not given, and the Gaussian score is then taken where it is
+    as good on held-out samples; `max_draws` bounds the antithetic pairs of z.
     """
 
     noise_level: float | None = None
@@ -65,6 +66,10 @@ class KGMM:
             )
         tree = self._partition(train, level, key=key)
         score, diagnostics = self._fit(tree, train, level, self.max_draws, self.steps, key=key)
+        if self.noise_level is None:
+            gain_key = keys.named(key, "gain")
+            (score, level), gain = gaussian_if_as_good(score, level, train, held_out, symmetry, key=gain_key)
+            diagnostics |= gain
         return score, level, {**evidence, **diagnostics}
 
     def _partition(self, samples: Samples, sigma: float, *, key: jax.Array) -> Tree:

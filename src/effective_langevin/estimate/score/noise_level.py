@@ -3,7 +3,7 @@
 A larger sigma smooths the density (bias), a smaller one leaves the score noisy (variance). Both show in the held-out
 score-matching loss J(sigma) = < |s_sigma|^2 / 2 + div s_sigma >, taken over *clean* held-out samples, which is
 < |s_sigma - s|^2 > / 2 up to a constant (Hyvarinen). The largest sigma whose J is within one standard error of the
-smallest J is used: of equally good scores, the smoothest.
+smallest J is used: of equally good scores, the smoothest. The smoothest of all is the Gaussian score.
 """
 
 from collections.abc import Callable
@@ -16,23 +16,24 @@ import numpy as np
 
 from ..._core import progress
 from ..._core.types import Samples
-from .base import Score
+from ..symmetry import Symmetry
+from .base import Score, covariance_matrix
 
 CANDIDATES = (0.4, 0.2, 0.1, 0.05, 0.025, 0.0125)
 _SAMPLES = 20000
+_NOTHING = 1e-4
 
 
 def choose_noise_level(
     learn: Callable[[float], Score], held_out: Samples, *, key: jax.Array
 ) -> tuple[float, dict[str, Any]]:
     """Go down the candidates while the held-out loss falls; return the level and the evidence."""
-    rows = jax.random.choice(key, len(held_out), (min(_SAMPLES, len(held_out)),), replace=False)
-    test = held_out[np.sort(np.asarray(rows))]
+    test = _some(held_out, key)
     tried: list[float] = []
     losses: list[np.ndarray] = []
     with progress.task("Choosing the noise level", len(CANDIDATES)) as tick:
         for sigma in CANDIDATES:
-            losses.append(np.asarray(score_matching_loss(learn(sigma), jnp.asarray(test, jnp.float32), key), float))
+            losses.append(np.asarray(score_matching_loss(learn(sigma), test, key), float))
             tried.append(sigma)
             means = [loss.mean() for loss in losses]
             tick(1, f"sigma {sigma:g}")
@@ -49,6 +50,28 @@ def choose_noise_level(
             "standard_error": errors,
         }
     }
+
+
+def gaussian_if_as_good(
+    score: Score, noise_level: float, train: Samples, held_out: Samples, symmetry: Symmetry, *, key: jax.Array
+) -> tuple[tuple[Score, float], dict[str, Any]]:
+    """The learned score, or the Gaussian one, at noise level 0, where the former is not better by two standard errors.
+
+    A short series cannot tell a density from a Gaussian one, and what a network then learns is noise.
+    """
+    test = _some(held_out, key)
+    gaussian = Score.linear(np.linalg.inv(symmetry.project(covariance_matrix(train, _NOTHING))))
+    gain = np.asarray(score_matching_loss(gaussian, test, key) - score_matching_loss(score, test, key), float)
+    mean, error = float(gain.mean()), float(gain.std() / np.sqrt(len(gain)))
+    better = mean > 2 * error
+    evidence = {"noise_level": noise_level, "gain": mean, "standard_error": error, "gaussian_used": not better}
+    return (score, noise_level) if better else (gaussian, 0.0), {"gain_over_gaussian": evidence}
+
+
+def _some(samples: Samples, key: jax.Array) -> jax.Array:
+    """At most a bounded number of the samples, in their order."""
+    rows = jax.random.choice(key, len(samples), (min(_SAMPLES, len(samples)),), replace=False)
+    return jnp.asarray(samples[np.sort(np.asarray(rows))], jnp.float32)
 
 
 @eqx.filter_jit
