@@ -266,9 +266,9 @@ def test_calibration_and_its_evidence_are_projected_on_the_symmetry():
     fit = estimate_score(series, Misscaled(), symmetry, key=KEY)
     for matrix in (fit.function.gain, fit.stein, fit.covariance):
         np.testing.assert_allclose(matrix, symmetry.project(np.asarray(matrix, float)), atol=1e-5)
-    train = series.split()[0].stacked()
-    blurred = symmetry.project(np.cov(train.T, bias=True)) + 0.2**2 * np.eye(6)
-    np.testing.assert_allclose(fit.covariance, blurred, atol=1e-6)
+    parts = series.stacked(), series.split()[0].stacked()
+    everything, blurred = (symmetry.project(np.cov(part.T, bias=True)) + 0.2**2 * np.eye(6) for part in parts)
+    np.testing.assert_allclose(fit.covariance, everything, atol=1e-6)
     # Gain times 2 (C + sigma^2) is I up to the sampling error of the noise, 0.2 / sqrt(4800) and its square.
     np.testing.assert_allclose(fit.function.gain @ (2 * blurred), np.eye(6), atol=0.03)
 

@@ -89,6 +89,7 @@ def test_same_seed_same_bits_other_seed_other_paths(linear_model):
     assert (first != second).all()
 
 
+@pytest.mark.filterwarnings("ignore:Estimators of the mobility disagree")
 def test_a_fit_is_reproducible_to_the_bit(linear_series):
     """Also with a random partition and random labels; another seed gives another partition."""
     mobility = el.FiniteVolume(cells=20)

@@ -84,6 +84,7 @@ def test_a_five_dimensional_rotating_process_is_recovered_within_its_errors():
     np.testing.assert_allclose(kept, covariance, atol=1e-6 * np.abs(covariance).max())
 
 
+@pytest.mark.filterwarnings("ignore:Without every second sample")
 def test_the_diffusion_of_lorenz_63_is_the_limit_of_short_horizons():
     """The circulation depends strongly on the state, so Phi(T) drifts; at T -> 0 the diffusion is 5^2 / 2."""
     system = el.systems.StochasticLorenz63()

@@ -347,6 +347,6 @@ def test_few_times_of_many_variables_are_not_called_transposed():
 def test_systems_are_found_by_name():
     assert isinstance(el.systems.by_name("wells"), AsymmetricWells)
     assert isinstance(el.systems.by_name("lorenz63"), StochasticLorenz63)
-    known = "one of 'wells', 'scalar', 'lorenz63', 'affine-noise', 'cir', 'kuramoto-sivashinsky'"
+    known = "one of 'wells', 'scalar', 'lorenz63', 'affine-noise', 'cir', 'ornstein-uhlenbeck', 'kuramoto-sivashinsky'"
     with pytest.raises(el.ArgumentError, match=f"Argument `system` must be {known}, but got 'well'"):
         el.systems.by_name("well")

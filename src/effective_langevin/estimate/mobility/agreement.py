@@ -55,12 +55,13 @@ def compared_estimates(series: TimeSeries, score: ScoreFit, mobility: Mobility, 
     """Diagnostics `agreement` (a row per estimator and interval) and `disagreement` (a sentence, or nothing).
 
     The chosen mobility, from all of the standardised series, comes first; the others see its beginning only if it is
-    long. A ballistic series has no mobility at short times to agree on.
+    long. A ballistic series has no mobility at short times to agree on, and one that is constant in some direction has
+    none there.
     """
     chosen = Estimate(
         mobility.method, series.dt, mobility.matrix, mobility.standard_error, mobility.discretisation_error
     )
-    if mobility.diagnostics.get("horizon_rule") == "finite":
+    if mobility.diagnostics.get("horizon_rule") == "finite" or not _spread_everywhere(series):
         return {"agreement": [chosen.described()], "disagreement": ""}
     others = _estimates(_beginning(series), score, symmetry)
     return {"agreement": [e.described() for e in (chosen, *others)], "disagreement": _disagreement(chosen, others)}
@@ -107,8 +108,15 @@ def _beginning(series: TimeSeries) -> TimeSeries:
 
 
 def _interleaved(segments: list[np.ndarray], every: int) -> list[np.ndarray]:
-    """Every `every`-th sample, from each of the first samples on: no sample is lost."""
-    return [segment[start::every] for segment in segments for start in range(every)]
+    """Every `every`-th sample, from each of the first samples on; only what is left alone is lost."""
+    pieces = (segment[start::every] for segment in segments for start in range(every))
+    return [piece for piece in pieces if len(piece) > 1]
+
+
+def _spread_everywhere(series: TimeSeries) -> bool:
+    """Whether the series varies in every direction."""
+    spread = np.linalg.eigvalsh(np.cov(series.segments[0].T).reshape(series.dimension, series.dimension))
+    return bool(spread.min() > 1e-9 * spread.max())
 
 
 def _disagreement(chosen: Estimate, others: list[Estimate]) -> str:

@@ -29,6 +29,7 @@ from .horizons import Combination, best_combination, quadrature_error
 from .quadrature import Exponentials, Frame, integrated, integrated_along, spanning_frame
 
 _SIGNIFICANT = 4.0
+_NOISY_COST = 3.0
 _BALLISTIC = 0.3
 _PER_LAG = 8
 _REACH = 3.0
@@ -267,8 +268,10 @@ def _instantaneous(moments: _Moments, symmetry: Symmetry, unresolved_below: floa
     nugget, error = jackknife(lambda weights: _nugget(moments, symmetry, weights, noisy.phi(weights)), moments.groups)
     tolerance = _SIGNIFICANT * np.hypot(error, _first_step_error(clean))
     variance = np.where(np.diagonal(nugget) > np.diagonal(tolerance), np.diagonal(nugget), 0.0)
-    used = noisy if variance.any() else clean
-    return used.phi, {**used.evidence(), "measurement_noise": np.sqrt(variance).tolist()}
+    # Smooth motion looks like noise to one step, but without lag 0 its mobility is then badly known.
+    if not variance.any() or noisy.combination.error > _NOISY_COST * clean.combination.error:
+        return clean.phi, {**clean.evidence(), "measurement_noise": np.zeros(len(nugget)).tolist()}
+    return noisy.phi, {**noisy.evidence(), "measurement_noise": np.sqrt(variance).tolist()}
 
 
 @dataclass(frozen=True)
