@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import effective_langevin as el
-from effective_langevin.predict import Band, _bands, _parts
+from effective_langevin.predict import Band, _bands
 
 DRIFT = np.array([[1.0, -0.8], [1.2, 1.5]])
 
@@ -26,6 +26,8 @@ def test_the_bands_hold_the_part_that_was_not_used(prediction):
     assert "95 %" in prediction.summary()
     assert prediction.model.provenance["samples"] == pytest.approx(12_000, abs=10)
     assert prediction.validation.data.n_samples == pytest.approx(12_000, abs=10)
+    # The part predicted is the last one: the fourth to the sixth record, at their own times.
+    assert len(prediction.validation.data.segments) == 3
 
 
 def test_a_wrong_clock_leaves_the_band(prediction, series):
@@ -33,7 +35,7 @@ def test_a_wrong_clock_leaves_the_band(prediction, series):
     fast = replace(
         model, mobility=replace(model.mobility, matrix=2 * model.mobility.matrix, replicas=2 * model.mobility.replicas)
     )
-    used, kept = _parts(series, 0.5)
+    used, kept = series.split(held_out=0.5, blocks=1)
     validation = el.validate(fast, kept, seed=1)
     acf, pdf = _bands(fast, validation, used, 0.95, 0)
     assert acf.coverage < 0.5
@@ -44,15 +46,6 @@ def test_a_band_adds_both_errors_at_its_level():
     band = Band(np.zeros(3), np.full(3, 3.0), np.array([9.0, 9.9, -9.0]), np.full(3, 4.0), 0.95)
     np.testing.assert_allclose(band.half_width, 1.959964 * 5)
     assert band.coverage == pytest.approx(2 / 3)
-
-
-def test_the_parts_are_consecutive_and_complete():
-    series = el.TimeSeries([np.arange(20.0)[:, None], np.arange(100.0, 140.0)[:, None]], dt=0.5, names=["x"])
-    used, kept = _parts(series, 0.5)
-    assert [len(s) for s in used.segments] == [20, 10]
-    assert [len(s) for s in kept.segments] == [30]
-    assert kept.segments[0][0, 0] == 110
-    assert used.names == kept.names == ("x",)
 
 
 @pytest.mark.parametrize("share", [0.0, 1.0, 1.5])

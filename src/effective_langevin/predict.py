@@ -5,7 +5,6 @@ simulation is finite, and the density was learned from a finite part. What is ob
 A band that adds them all should hold the observation as often as it says.
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -80,23 +79,10 @@ def predict_held_out(
     """
     checks.instance_of("series", series, (TimeSeries,), "Wrap your array first: el.TimeSeries(values, dt=...).")
     share, level = checks.fraction("share", share), checks.fraction("level", level)
-    used, kept = _parts(series, share)
+    used, kept = series.split(held_out=1 - share, blocks=1)
     model = fit(used, seed=seed, **options)
     validation = validate(model, kept, seed=seed + 1)
     return Prediction(model, validation, validation.data_statistics.tau, *_bands(model, validation, used, level, seed))
-
-
-def _parts(series: TimeSeries, share: float) -> tuple[TimeSeries, TimeSeries]:
-    """The series up to a time, and from it on."""
-    wanted = round(share * series.n_samples)
-    before: list[np.ndarray] = []
-    after: list[np.ndarray] = []
-    for segment in series.segments:
-        taken = min(len(segment), max(0, wanted - sum(map(len, before))))
-        before += [segment[:taken]] if taken > 1 else []
-        after += [segment[taken:]] if len(segment) - taken > 1 else []
-    settings: Mapping[str, Any] = {"names": series.names, "units": series.units, "time_unit": series.time_unit}
-    return TimeSeries(before, series.dt, **settings), TimeSeries(after, series.dt, **settings)
 
 
 def _bands(model: LangevinModel, validation: Validation, used: TimeSeries, level: float, seed: int) -> list[Band]:

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from scipy.linalg import expm
 
-from effective_langevin._core.resampling import jackknife
+from effective_langevin._core.resampling import jackknife, left_out
 from effective_langevin.estimate.mobility.horizons import best_combination, candidate_weights, quadrature_error
 from effective_langevin.estimate.mobility.quadrature import (
     Exponentials,
@@ -28,7 +28,7 @@ def found(drift, curvature, quadrature, scatter=0.01):
         return np.tensordot(weights / weights.sum(), groups, 1) + quadrature / t
 
     coarse = curve(np.ones(GROUPS))[1::2] + 15 * quadrature / t[1::2]
-    best = best_combination(curve, coarse, TIMES, GROUPS)
+    best = best_combination(curve(np.ones(GROUPS)), left_out(curve, GROUPS), coarse, TIMES)
     phi, error = jackknife(lambda weights: np.tensordot(best.weights, curve(weights), 1), GROUPS)
     return best, phi, error
 

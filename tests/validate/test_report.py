@@ -7,6 +7,7 @@ import pytest
 from browser import CHROMIUM, looked_at
 
 import effective_langevin as el
+from effective_langevin.validate import plots
 from effective_langevin.validate.portrait import Portrait
 from effective_langevin.validate.report import figures, render
 from effective_langevin.validate.report_tables import agreement, matrices, rare_rows
@@ -139,3 +140,21 @@ def test_a_series_too_short_for_a_diagnosis_is_still_reported(validation):
     short = replace(validation, data=validation.data.with_segments([s[:10] for s in validation.data.segments]))
     assert short.diagnosis is None
     assert np.isfinite(validation.metrics["acf_rmse"])
+
+
+def test_the_figure_marks_the_noise_level_that_was_chosen_not_the_least_loss():
+    choice = {"noise_level": [0.4, 0.2, 0.1], "held_out_loss": [3.0, 0.1, 0.0], "standard_error": [1.0, 0.2, 0.0]}
+    ax = plots.plot_noise_level_choice(choice, 0.2)
+    marked = next(line for line in ax.lines if str(line.get_label()).startswith("chosen"))
+    assert marked.get_label() == "chosen: 0.2"
+    assert (float(marked.get_xdata()[0]), float(marked.get_ydata()[0])) == (0.2, 0.1)
+
+
+def test_the_report_says_where_the_gaussian_score_was_as_good(linear_series, tmp_path):
+    """A linear process, with the noise level left to the data."""
+    model = el.fit(linear_series, score=el.KGMM(hidden=(8,), steps=50, max_draws=4))
+    assert model.score.noise_level == 0.0
+    el.validate(model, linear_series, members=8).report(tmp_path / "report.html")
+    page = (tmp_path / "report.html").read_text()
+    assert "the Gaussian score is used" in page
+    assert "Gaussian, as good as the learned one" in page

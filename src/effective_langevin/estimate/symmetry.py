@@ -16,6 +16,7 @@ from jaxtyping import Array, Float
 
 from .._core import checks
 from .._core.errors import ArgumentError, EstimateWarning
+from .._core.resampling import bootstrap
 from .._core.types import Matrix, Vector
 from ..data import Standardizer, TimeSeries, lagged_moments
 
@@ -217,9 +218,7 @@ def compare_with_projection(series: TimeSeries, symmetry: Symmetry, lag: int, gr
         return correlation - symmetry.project(correlation)
 
     observed = departure(np.ones(groups))
-    rng = np.random.default_rng(0)
-    draws = rng.multinomial(groups, np.full(groups, 1 / groups), _BOOTSTRAP).astype(float)
-    scatter = np.array([np.linalg.norm(departure(w) - observed) for w in draws])
+    scatter = np.sqrt(((bootstrap(departure, groups, _BOOTSTRAP) - observed) ** 2).sum(axis=(1, 2, 3)))
     size = np.linalg.norm(observed)
     chance = (1 + np.sum(scatter >= size)) / (1 + _BOOTSTRAP)
     return SymmetryTest(float(size / np.linalg.norm(moments.mean())), float(chance))

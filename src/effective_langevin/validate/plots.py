@@ -251,16 +251,16 @@ def plot_phi_by_horizon(
 
 
 @styled
-def plot_noise_level_choice(choice: Mapping[str, Sequence[float]], ax: Any = None) -> Axes:
-    """Held-out loss of every noise level tried, above the smallest, with its standard error."""
+def plot_noise_level_choice(choice: Mapping[str, Sequence[float]], chosen: float, ax: Any = None) -> Axes:
+    """Held-out loss of every noise level tried, above the smallest, with its standard error, and the one chosen."""
     ax = panels(1, 1, 2.7, ax)[0]
     level, loss = np.asarray(choice["noise_level"]), np.asarray(choice["held_out_loss"])
     order = np.argsort(level)
     ax.errorbar(
         level[order], loss[order], np.asarray(choice["standard_error"])[order], color=DATA, marker="o", capsize=3
     )
-    best = int(np.argmin(loss))
-    ax.plot(level[best], loss[best], "o", color=MODEL, markersize=9, label=f"chosen: {level[best]:g}", zorder=3)
+    at = int(np.argmin(np.abs(level - chosen)))
+    ax.plot(level[at], loss[at], "o", color=MODEL, markersize=9, label=f"chosen: {level[at]:g}", zorder=3)
     ax.set_xscale("log")
     if (loss > 0).any():
         # Losses span decades while the best is zero by definition: linear up to the smallest difference, then decades.

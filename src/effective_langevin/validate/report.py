@@ -75,6 +75,9 @@ def render(validation: Validation, drawn: dict[str, Figure]) -> str:
         score=model.score,
         mobility=model.mobility,
         horizon_rule=model.mobility.diagnostics.get("horizon_rule", "mean"),
+        horizons_used=_horizons_used(model.mobility.diagnostics.get("horizons_used", 0)),
+        learned_level=tables.gain_over_gaussian(model)["noise_level"],
+        gaussian_used=tables.gain_over_gaussian(model)["gaussian_used"],
         horizons=horizon_words(validation) if "chosen_horizon" in model.mobility.diagnostics else "",
         unresolved=unresolved(validation),
         wide=model.dimension > OPEN_TABLES,
@@ -110,6 +113,10 @@ def _finding(finding: Finding, names: tuple[str, ...]) -> dict[str, Any]:
     words = f"{finding.name[:1].upper()}{finding.name[1:]}: {finding.meaning}"
     advice = _sentence(finding.advice, names, opening=False) if finding.advice else ""
     return {"level": finding.level, "name": finding.name, "words": _sentence(words, names), "advice": advice}
+
+
+def _horizons_used(count: int) -> str:
+    return "horizon" if count == 1 else f"{count} horizons"
 
 
 def _who(validation: Validation) -> str:

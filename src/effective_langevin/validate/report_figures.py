@@ -13,6 +13,7 @@ from ..data import TimeSeries
 from . import plots
 from .comparison import Validation
 from .extremes import LEVELS, compare_return_times
+from .report_tables import gain_over_gaussian
 from .ring_comparison import RingComparison
 from .ring_report import ring_figures
 from .spectra import compare_spectra
@@ -168,8 +169,9 @@ def _horizon_figure(validation: Validation):
 
 
 def _noise_level_figure(validation: Validation):
-    choice = validation.model.diagnostics["score"].get("noise_level_choice")
-    return None if choice is None else plots.plot_noise_level_choice(choice)
+    choice = validation.model.score.diagnostics.get("noise_level_choice")
+    level = gain_over_gaussian(validation.model)["noise_level"]
+    return None if choice is None else plots.plot_noise_level_choice(choice, level)
 
 
 def _training_figure(validation: Validation):

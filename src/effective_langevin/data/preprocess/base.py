@@ -24,7 +24,7 @@ class Transform(Protocol):
 class FittedTransform(ABC):
     """A transform that knows all it needs. `names`, `units` and `time_unit` are those of the series it was fitted to.
 
-    `apply` and `invert` take a series and return one; times, gaps and records are kept.
+    `apply` and `invert` take a series and return one; gaps and records are kept.
     """
 
     names: tuple[str, ...]
@@ -35,7 +35,8 @@ class FittedTransform(ABC):
 
     def __init_subclass__(cls, **options: Any):
         super().__init_subclass__(**options)
-        FittedTransform.kinds[cls.__name__.removeprefix("Fitted")] = cls
+        if cls.__name__.startswith("Fitted"):
+            FittedTransform.kinds[cls.__name__.removeprefix("Fitted")] = cls
 
     @property
     def new_names(self) -> tuple[str, ...]:
@@ -47,17 +48,13 @@ class FittedTransform(ABC):
         """Units of the variables after `apply`."""
         return self.units
 
+    @abstractmethod
     def apply(self, series: TimeSeries) -> TimeSeries:
         """From physical variables to transformed ones."""
-        self._expect(series, self.names)
-        segments = [self._forward(s, t) for s, t in zip(series.segments, series.times)]
-        return series.with_segments(segments, names=self.new_names, units=self.new_units)
 
+    @abstractmethod
     def invert(self, series: TimeSeries) -> TimeSeries:
         """From transformed variables back to physical ones."""
-        self._expect(series, self.new_names)
-        segments = [self._backward(s, t) for s, t in zip(series.segments, series.times)]
-        return series.with_segments(segments, names=self.names, units=self.units)
 
     def summary(self) -> str:
         """One line on what was learned."""
@@ -76,12 +73,6 @@ class FittedTransform(ABC):
         arguments: dict[str, Any] = {name: tuple(v) if isinstance(v, list) else v for name, v in content.items()}
         return cls(**arguments)
 
-    @abstractmethod
-    def _forward(self, values: Samples, times: np.ndarray) -> Samples: ...
-
-    @abstractmethod
-    def _backward(self, values: Samples, times: np.ndarray) -> Samples: ...
-
     def _expect(self, series: TimeSeries, names: Sequence[str]) -> None:
         """Refuse a series of other variables, or one that counts time in another unit."""
         kind = type(self).__name__.removeprefix("Fitted")
@@ -94,6 +85,28 @@ class FittedTransform(ABC):
                 f"This {kind} counts time in {self.time_unit}, but the series in {series.time_unit}. "
                 "Read it with the same `time_unit`."
             )
+
+
+class SegmentTransform(FittedTransform):
+    """A fitted transform that treats every segment on its own, row by row: all times are kept."""
+
+    def apply(self, series: TimeSeries) -> TimeSeries:
+        """From physical variables to transformed ones."""
+        self._expect(series, self.names)
+        segments = [self._forward(s, t) for s, t in zip(series.segments, series.times)]
+        return series.with_segments(segments, names=self.new_names, units=self.new_units)
+
+    def invert(self, series: TimeSeries) -> TimeSeries:
+        """From transformed variables back to physical ones."""
+        self._expect(series, self.new_names)
+        segments = [self._backward(s, t) for s, t in zip(series.segments, series.times)]
+        return series.with_segments(segments, names=self.names, units=self.units)
+
+    @abstractmethod
+    def _forward(self, values: Samples, times: np.ndarray) -> Samples: ...
+
+    @abstractmethod
+    def _backward(self, values: Samples, times: np.ndarray) -> Samples: ...
 
 
 def from_dict(state: Mapping[str, Any]) -> FittedTransform:

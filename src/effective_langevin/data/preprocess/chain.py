@@ -4,10 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from ..._core import checks
-from ..._core.types import Samples
 from ..series import TimeSeries
 from .base import FittedTransform, Transform, described, from_dict
 
@@ -86,9 +83,3 @@ class FittedChain(FittedTransform):
         labels = {key: state[key] for key in ("names", "units", "time_unit")}
         steps = tuple(from_dict(step) for step in state["steps"])
         return cls(tuple(labels["names"]), tuple(labels["units"]), labels["time_unit"], steps)
-
-    def _forward(self, values: Samples, times: np.ndarray) -> Samples:
-        raise NotImplementedError("a chain works on whole series")
-
-    def _backward(self, values: Samples, times: np.ndarray) -> Samples:
-        raise NotImplementedError("a chain works on whole series")

@@ -10,7 +10,7 @@ from ..._core import checks
 from ..._core.errors import DataError
 from ..._core.types import Samples
 from ..series import TimeSeries
-from .base import FittedTransform, described
+from .base import SegmentTransform, described
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class DelayEmbedding:
 
 
 @dataclass(frozen=True, eq=False)
-class FittedDelayEmbedding(FittedTransform):
+class FittedDelayEmbedding(SegmentTransform):
     """The present first, then the delayed copies in the order of `lags`."""
 
     lags: tuple[int, ...]

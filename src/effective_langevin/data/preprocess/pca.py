@@ -8,7 +8,7 @@ from ..._core import checks
 from ..._core.errors import DataError
 from ..._core.types import Samples
 from ..series import TimeSeries
-from .base import FittedTransform, described
+from .base import SegmentTransform, described
 
 _DEFAULT_VARIANCE = 0.95
 
@@ -65,7 +65,7 @@ class PCA:
 
 
 @dataclass(frozen=True, eq=False)
-class FittedPCA(FittedTransform):
+class FittedPCA(SegmentTransform):
     """(x - mean) / scale = vectors y + residual, with orthonormal columns of `vectors`, (var, component)."""
 
     mean: np.ndarray

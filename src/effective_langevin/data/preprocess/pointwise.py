@@ -10,7 +10,7 @@ from ..._core import checks
 from ..._core.errors import DataError
 from ..._core.types import Samples
 from ..series import TimeSeries
-from .base import FittedTransform, described
+from .base import SegmentTransform, described
 
 _LARGEST_EXPONENT = 2.0
 
@@ -39,7 +39,7 @@ class Periodic:
 
 
 @dataclass(frozen=True, eq=False)
-class FittedPeriodic(FittedTransform):
+class FittedPeriodic(SegmentTransform):
     """Column by column in the old order, an angle replaced by its cos and its sin."""
 
     columns: tuple[int, ...]
@@ -121,7 +121,7 @@ class BoxCox:
 
 
 @dataclass(frozen=True, eq=False)
-class FittedPower(FittedTransform):
+class FittedPower(SegmentTransform):
     """Box-Cox transforms with known exponents, of some of the variables."""
 
     columns: tuple[int, ...]

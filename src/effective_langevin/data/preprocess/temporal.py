@@ -9,7 +9,7 @@ from ..._core import checks
 from ..._core.errors import DataError
 from ..._core.types import Samples
 from ..series import TimeSeries
-from .base import FittedTransform, described
+from .base import SegmentTransform, described
 
 _DEFAULT_HARMONICS = 4
 
@@ -40,7 +40,7 @@ class Detrend:
 
 
 @dataclass(frozen=True, eq=False)
-class FittedDetrend(FittedTransform):
+class FittedDetrend(SegmentTransform):
     """A trend sum_k c_k P_k(tau) with mean zero over the fitted samples, tau from -1 to 1 over `span`."""
 
     span: np.ndarray
@@ -114,7 +114,7 @@ class RemoveSeasonalCycle:
 
 
 @dataclass(frozen=True, eq=False)
-class FittedRemoveSeasonalCycle(FittedTransform):
+class FittedRemoveSeasonalCycle(SegmentTransform):
     """A cycle sum_k a_k cos(2 pi k t / period) + b_k sin(2 pi k t / period); coefficients (a_1, b_1, a_2, ...)."""
 
     period: float
@@ -158,7 +158,7 @@ class PhaseAugmentation:
 
 
 @dataclass(frozen=True, eq=False)
-class FittedPhaseAugmentation(FittedTransform):
+class FittedPhaseAugmentation(SegmentTransform):
     """The variables as they are, then cos and sin of 2 pi t / period."""
 
     period: float

@@ -21,6 +21,7 @@ from .correlation import CorrelationFit, LogCorrelation, QuadraticVariation
 from .response import IntegratedResponse
 
 INTERVALS = (1, 2, 4)
+ESTIMATORS = (IntegratedResponse(), QuadraticVariation(), CorrelationFit(), LogCorrelation())
 _MOST_SAMPLES = 200_000
 _LEAST_SAMPLES = 500
 _SIGNIFICANT, _SUBSTANTIAL = 4.0, 0.05
@@ -63,12 +64,12 @@ def compared_estimates(series: TimeSeries, score: ScoreFit, mobility: Mobility, 
     )
     if mobility.diagnostics.get("horizon_rule") == "finite" or not _spread_everywhere(series):
         return {"agreement": [chosen.described()], "disagreement": ""}
-    others = _estimates(_beginning(series), score, symmetry)
+    others = _estimates(_beginning(series), score, symmetry, known=chosen.estimator)
     return {"agreement": [e.described() for e in (chosen, *others)], "disagreement": _disagreement(chosen, others)}
 
 
-def _estimates(series: TimeSeries, score: ScoreFit, symmetry: Symmetry) -> list[Estimate]:
-    """Every estimator at every interval that leaves enough samples in a record."""
+def _estimates(series: TimeSeries, score: ScoreFit, symmetry: Symmetry, known: str) -> list[Estimate]:
+    """Every estimator at every interval that leaves enough samples in a record, but that known at the first."""
     segments = list(series.segments)
     values = score.function.over(series.stacked())
     scores = np.split(values, np.cumsum([len(s) for s in segments])[:-1])
@@ -77,19 +78,28 @@ def _estimates(series: TimeSeries, score: ScoreFit, symmetry: Symmetry) -> list[
         if max(len(s) for s in segments) < _LEAST_SAMPLES * every:
             continue
         coarse = TimeSeries(_interleaved(segments, every), series.dt * every)
-        seen = {
-            "IntegratedResponse": IntegratedResponse().infer_from(coarse, _interleaved(scores, every), symmetry, 0.0)
-        }
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", EstimateWarning)
-            for strategy in (QuadraticVariation(), CorrelationFit(), LogCorrelation()):
-                seen[type(strategy).__name__] = _asked(strategy, coarse, score, symmetry)
-        found += [_estimate(name, coarse.dt, inference) for name, inference in seen.items()]
+        seen = {}
+        for strategy in ESTIMATORS:
+            if every > 1 or type(strategy).__name__ != known:
+                seen[type(strategy).__name__] = _asked(strategy, coarse, _interleaved(scores, every), score, symmetry)
+        # Smooth motion may be all that a coarser sampling sees; its effective mobility is another quantity.
+        found += [
+            _estimate(name, coarse.dt, inference)
+            for name, inference in seen.items()
+            if inference.diagnostics.get("horizon_rule") != "finite"
+        ]
     return found
 
 
-def _asked(strategy: MobilityStrategy, series: TimeSeries, score: ScoreFit, symmetry: Symmetry) -> Inference:
-    return strategy.infer(series, score, symmetry=symmetry, key=jax.random.key(0))
+def _asked(
+    strategy: MobilityStrategy, series: TimeSeries, scores: list[np.ndarray], score: ScoreFit, symmetry: Symmetry
+) -> Inference:
+    """What an estimator says; the score on the samples is known already to the one that needs it."""
+    if isinstance(strategy, IntegratedResponse):
+        return strategy.infer_from(series, scores, symmetry, score.noise_level)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", EstimateWarning)
+        return strategy.infer(series, score, symmetry=symmetry, key=jax.random.key(0))
 
 
 def _estimate(name: str, dt: float, inference: Inference) -> Estimate:

@@ -9,7 +9,6 @@ at T -> 0 of a polynomial of degree 0, 1 or 2 through the horizons up to some T_
     quadrature    the square of the change to be expected from a finer sampling, from that to a coarser one
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -50,16 +49,13 @@ class Combination:
         }
 
 
-def best_combination(
-    curve: Callable[[np.ndarray], LagMatrices], coarse: LagMatrices, times: np.ndarray, groups: int
-) -> Combination:
+def best_combination(fine: LagMatrices, others: np.ndarray, coarse: LagMatrices, times: np.ndarray) -> Combination:
     """The candidate with the least estimated error.
 
-    `curve(weights)` is Phi(T) for any weighting of blocks of time, `coarse` the same at every second horizon from every
-    second lag, and `times` the mean time over which each horizon averages.
+    `fine` is Phi(T), `others` the same with each block of time left out in turn, `coarse` at every second horizon from
+    every second lag; `times` are those over which the horizons average.
     """
-    fine = curve(np.ones(groups))
-    others = np.array([curve(1.0 - np.eye(groups)[g]) for g in range(groups)])
+    groups = len(others)
     candidates = candidate_weights(times)
     unbiased = candidates[-1][1]
     signed = quadrature_error(fine, coarse)

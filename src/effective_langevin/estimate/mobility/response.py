@@ -18,7 +18,7 @@ import numpy as np
 from scipy.interpolate import CubicSpline
 
 from ..._core import checks
-from ..._core.resampling import jackknife
+from ..._core.resampling import jackknife, jackknife_error, left_out
 from ..._core.types import LagMatrices, Matrix, Samples
 from ...data import LaggedMoments, TimeSeries, lagged_moments
 from ..score import ScoreFit
@@ -281,17 +281,17 @@ class _Combined:
     moments: _Moments
     symmetry: Symmetry
     first: int
+    by_horizon: LagMatrices
+    others: np.ndarray
     combination: Combination
 
     @classmethod
     def of(cls, moments: _Moments, symmetry: Symmetry, first: int) -> "_Combined":
-        tau = moments.tau[first:]
-        coarse = moments.phi_by_horizon(np.ones(moments.groups), symmetry, first, 2)
-
-        def curve(weights: np.ndarray) -> LagMatrices:
-            return moments.phi_by_horizon(weights, symmetry, first)
-
-        return cls(moments, symmetry, first, best_combination(curve, coarse, tau[0] + tau[1:], moments.groups))
+        tau, everything = moments.tau[first:], np.ones(moments.groups)
+        fine, coarse = (moments.phi_by_horizon(everything, symmetry, first, stride) for stride in (1, 2))
+        others = left_out(lambda weights: moments.phi_by_horizon(weights, symmetry, first), moments.groups)
+        best = best_combination(fine, others, coarse, tau[0] + tau[1:])
+        return cls(moments, symmetry, first, fine, others, best)
 
     def phi(self, weights: np.ndarray) -> Matrix:
         """Phi for any weighting of the blocks of time."""
@@ -300,15 +300,13 @@ class _Combined:
 
     def evidence(self) -> dict[str, Any]:
         """Phi(T) with its errors, and how they were combined."""
-        by_horizon, sampling = jackknife(
-            lambda weights: self.moments.phi_by_horizon(weights, self.symmetry, self.first), self.moments.groups
-        )
+        phi = np.tensordot(self.combination.weights, self.by_horizon, 1)
         return {
             "horizon": self.moments.tau[self.first + 1 :].tolist(),
-            "phi_by_horizon": by_horizon.tolist(),
-            "sampling_error_by_horizon": sampling.tolist(),
+            "phi_by_horizon": self.by_horizon.tolist(),
+            "sampling_error_by_horizon": jackknife_error(self.others).tolist(),
             "discretisation_bias": self.combination.bias.tolist(),
-            **self.combination.described(float(np.linalg.norm(self.phi(np.ones(self.moments.groups))))),
+            **self.combination.described(float(np.linalg.norm(phi))),
         }
 
 
@@ -321,10 +319,8 @@ def _nugget(moments: _Moments, symmetry: Symmetry, weights: np.ndarray, phi: Mat
 
 def _first_step_error(clean: _Combined) -> Matrix:
     """How much of C(0) - C(h) the quadrature may have missed."""
-    moments, everything = clean.moments, np.ones(clean.moments.groups)
-    fine = moments.phi_by_horizon(everything, clean.symmetry)
-    coarse = moments.phi_by_horizon(everything, clean.symmetry, 0, 2)
-    return moments.dt * np.abs(quadrature_error(fine, coarse)[0])
+    coarse = clean.moments.phi_by_horizon(np.ones(clean.moments.groups), clean.symmetry, 0, 2)
+    return clean.moments.dt * np.abs(quadrature_error(clean.by_horizon, coarse)[0])
 
 
 def _before_projection(infer, moments: _Moments, symmetry: Symmetry) -> dict[str, float]:
