@@ -31,7 +31,7 @@ def measure(seed: int) -> dict[str, dict[str, float]]:
         model = el.fit(series, seed=seed)
         standard, key = series.map(model.units.to_standard), jax.random.key(0)
         scores = [system.score_function(s) * model.units.std for s in series.segments]
-        exact = el.IntegratedResponse().infer_from(standard, scores, NoSymmetry(), 0.0).phi
+        exact = el.IntegratedResponse().infer_from(standard, scores, NoSymmetry(), np.zeros((2, 2))).phi
         variation = estimate_mobility(standard, model.score, QuadraticVariation(), NoSymmetry(), key=key).matrix
         truth, size = model.units.mobility_to_standard(system.mobility), np.linalg.norm(system.mobility)
         found[f"{stride * FINE:g}"] = {

@@ -83,10 +83,10 @@ PAPER_SCALE = {
         members=1000,
         spin_up={"step": 0.2, "burn_in": 2000.0},
         score=DenoisingScore(
-            UNet1D(base=48, normalization="batch"),
-            noise_level=0.25,
+            UNet1D(base=32, normalization="batch"),
+            noise_level=0.23,
             batch=2112,
-            epochs=75,
+            epochs=60,
             epoch_samples=400_000,
             learning_rate=3e-3,
             average=0.999,

@@ -43,7 +43,8 @@ def test_the_settings_say_all_that_a_run_needs(folder):
     assert config["data"] == [str(folder.parent / "ou.csv")]
     assert [step["kind"] for step in config["preprocess"]] == ["RemoveSeasonalCycle", "PCA"]
     assert config["score"] == {
-        "kind": "KGMM", "noise_level": 0.3, "cells": 20, "hidden": [8], "max_draws": 32, "steps": 50, "calibrate": True
+        "kind": "KGMM", "noise_level": 0.3, "cells": 20, "hidden": [8], "max_draws": 32, "steps": 50, "calibrate": True,
+        "narrowest": 0.1,
     }  # fmt: skip
     assert (config["seed"], config["validation"]["seed"], config["force"]) == (3, 4, False)
     assert config["found"]["dt"] == pytest.approx(0.1)

@@ -47,6 +47,7 @@ def test_a_u_net_learns_the_score_of_a_correlated_gaussian_from_nothing(series):
         learning_rate=1e-2,
         precondition=False,
         calibrate=False,
+        narrowest=np.inf,
     )
     fit = estimate_score(series, strategy, NONE, key=KEY)
     y = smoothed_samples(3000)
@@ -160,8 +161,8 @@ def gradients(series):
 
         @jax.jit
         def one(key):
-            rows, keys = objective.batches((samples, level), 1, key=key)
-            return jax.value_and_grad(lambda n: objective.loss(n, (samples, level), (rows[0], keys[0])))(network)
+            x, z = objective.batches((samples, level), 1, key=key)
+            return jax.value_and_grad(lambda n: objective.loss(n, (samples, level), (x[0], z[0])))(network)
 
         loss, gradient = jax.lax.map(one, jax.random.split(KEY, 400))
         return np.asarray(loss, float), np.asarray(gradient.matrix, float)
@@ -207,7 +208,8 @@ def test_training_samples_are_moved_around_by_the_symmetry(symmetry, places):
 
     @jax.jit
     def loss(key):
-        return objective.loss(network, (pulse, 0.0), (jnp.arange(32), key))
+        x, z = objective.batches((pulse, 0.0), 1, key=key)
+        return objective.loss(network, (pulse, 0.0), (x[0], z[0]))
 
     losses = np.array(jax.lax.map(loss, jax.random.split(KEY, 300)), float)
     exact = 0.5 * (np.mean([j**2 for j in places]) + 4)
@@ -229,7 +231,7 @@ def test_rows_from_very_many_samples_are_distinct_and_spread_over_the_whole_reco
     """One from each of 60 stretches of 50 samples, in random order; s.e. of the mean row 50 / sqrt(12 * 60)."""
     monkeypatch.setattr(denoising, "_MANY_SAMPLES", 1000)
     objective = denoising.Denoising(NoSymmetry(), batch=10, antithetic=False)
-    rows = np.asarray(objective.batches((jnp.zeros((3000, 1)),), 6, key=jax.random.key(3))[0])
+    rows = np.asarray(objective.rows((jnp.zeros((3000, 1)),), 6, key=jax.random.key(3))[0])
     assert rows.shape == (6, 10)
     assert np.array_equal(np.sort(rows.ravel()) // 50, np.arange(60))
     assert abs(rows.mean() - 1499.5) < 4 * 50 / np.sqrt(12 * 60)

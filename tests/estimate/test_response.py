@@ -137,7 +137,7 @@ def first_zero(process, mode):
 def test_a_mode_that_swings_gets_its_mobility_where_its_response_changes_sign():
     """Exactly there, to the eighth of a lag in which the horizon is looked for."""
     moments = exact_moments(SWINGING)
-    estimate, evidence = _effective(moments, RING, unresolved_below=0.0)
+    estimate, evidence = _effective(moments, RING, np.zeros((5, 5)))
     phi, error = jackknife(estimate, moments.groups)
     zeros = [first_zero(SWINGING, mode) for mode in range(3)]
     assert np.ptp(zeros) > 1
@@ -172,7 +172,7 @@ def test_phi_is_taken_at_the_first_maximum_where_the_rise_ends_before_that():
         DT,
         True,
     )
-    estimate, evidence = _effective(moments, NONE, unresolved_below=0.0)
+    estimate, evidence = _effective(moments, NONE, np.zeros((1, 1)))
     phi = estimate(np.ones(moments.groups))
     fine = np.linspace(0, DT * LAGS, 4001)
     by_horizon = (1 - both(fine))[1:] / cumulative_trapezoid(both(fine), fine)
@@ -191,8 +191,8 @@ def test_directions_narrower_than_the_noise_level_get_the_typical_mobility(symme
     """The stiffest mode, the last, has variance 1 / 9; it is unresolved below 0.2, and Phi there is the median over
     the resolved directions. On a ring of five points, modes 1 and 2 are each two directions of the five."""
     moments = exact_moments(SWINGING)
-    everything, _ = _effective(moments, symmetry, unresolved_below=0.0)
-    resolved, evidence = _effective(moments, symmetry, unresolved_below=0.2)
+    everything, _ = _effective(moments, symmetry, np.zeros((5, 5)))
+    resolved, evidence = _effective(moments, symmetry, np.sqrt(0.2) * np.eye(5))
     modes, before = (RING.blocks(of(np.ones(moments.groups)))[:, 0, 0].real for of in (resolved, everything))
     assert evidence["unresolved_directions"] == (1 if symmetry == RING else 2)
     if symmetry == RING:
@@ -201,6 +201,17 @@ def test_directions_narrower_than_the_noise_level_get_the_typical_mobility(symme
     else:
         assert modes[2] == pytest.approx(np.median(modes[[0, 1, 1]]))
     assert abs(modes[2] - before[2]) > 0.03
+
+
+def test_noise_that_goes_along_with_the_spread_resolves_narrow_modes_and_gives_the_typical_mobility_in_its_units():
+    """Variances 1, 1/3, 1/9 with noise of 0.5, 0.1 and 0.4 in the modes: the last is covered, and gets the median of
+    Phi / noise of the others, times its own noise."""
+    moments, noise = exact_moments(SWINGING), np.array([0.5, 0.1, 0.4])
+    spread = RING.joined(np.sqrt(noise)[:, None, None], 5)
+    before, resolved = (_effective(moments, RING, s)[0](np.ones(moments.groups)) for s in (np.zeros((5, 5)), spread))
+    exact, found = (RING.blocks(phi)[:, 0, 0].real for phi in (before, resolved))
+    np.testing.assert_allclose(found[:2], exact[:2], rtol=1e-10)
+    assert found[2] == pytest.approx(noise[2] * np.median(exact[:2] / noise[:2]))
 
 
 @pytest.fixture(scope="module")

@@ -255,6 +255,7 @@ class Misscaled:
     """A strategy that returns twice -y, with the symmetry but not the score of anything."""
 
     calibrate: bool = True
+    narrowest: float = np.inf
 
     def learn(self, train, held_out, *, symmetry, key):
         return Score.linear(2 * np.eye(6)), 0.2, {}

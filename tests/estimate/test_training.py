@@ -130,18 +130,18 @@ def test_the_history_keeps_the_mean_of_a_long_curve():
 @pytest.mark.parametrize(("antithetic", "each"), [(True, 4), (False, 8)])
 def test_rows_of_an_epoch_are_drawn_without_replacement(antithetic, each):
     data = (jnp.zeros((100, 3)), 0.1)
-    rows, keys = Denoising(NONE, 8, antithetic).batches(data, 12, key=KEY)
+    rows, keys = Denoising(NONE, 8, antithetic).rows(data, 12, key=KEY)
     assert rows.shape == (12, each)
     assert len(np.unique(rows)) == rows.size
     assert rows.min() >= 0
     assert rows.max() < 100
     assert len(np.unique(jax.random.key_data(keys), axis=0)) == 12
-    others, _ = Denoising(NONE, 8, antithetic).batches(data, 12, key=jax.random.key(1))
+    others, _ = Denoising(NONE, 8, antithetic).rows(data, 12, key=jax.random.key(1))
     assert (np.asarray(rows) != np.asarray(others)).any()
 
 
 def test_rows_are_drawn_with_replacement_where_there_are_too_few():
-    rows, _ = Denoising(NONE, 8, False).batches((jnp.zeros((20, 3)), 0.1), 50, key=KEY)
+    rows, _ = Denoising(NONE, 8, False).rows((jnp.zeros((20, 3)), 0.1), 50, key=KEY)
     counts = np.bincount(np.asarray(rows).ravel(), minlength=20)
     assert rows.shape == (50, 8)
     # 400 draws from 20: each 20 times, with a standard deviation of 4.4.

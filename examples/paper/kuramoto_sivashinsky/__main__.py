@@ -1,8 +1,8 @@
 """The paper's main result: `python -m examples.paper.kuramoto_sivashinsky [small|paper] [--only-ours] [--out FOLDER]`.
 
-Learns the Kuramoto-Sivashinsky flow from data alone, ours, as published, and as a linear inverse model; simulates each,
-and writes results.npz and metrics.json into the folder of that size, from which `figures.py` draws. `paper` is for a
-GPU. An interrupted run continues with its training when called again.
+Learns the Kuramoto-Sivashinsky flow from data alone, ours, the same settled by simulation, as published, and as a
+linear inverse model; simulates each, and writes results.npz and metrics.json into the folder of that size, from which
+`figures.py` draws. `paper` is for a GPU. An interrupted run continues with its training when called again.
 """
 
 import argparse
@@ -37,6 +37,7 @@ def published(demo: Demo) -> dict:
         precondition=False,
         antithetic=False,
         calibrate=False,
+        narrowest=float("inf"),
     )
     return {"score": score, "mobility": el.FiniteVolume(min_mass=1e-4)}
 
@@ -59,9 +60,20 @@ def main(size: str, out: Path, only_ours: bool, seed: int) -> None:
         print(json.dumps(facts, indent=1), flush=True)
         if only_ours:
             return
-        entries = {"ours": (model, run.validation), **others(demo, run.series, seed, facts)}
+        entries = {"ours": (model, run.validation), "settled": settled(demo, model, seed, facts)}
+        entries |= others(demo, run.series, seed, facts)
         write(collect(run.series, entries), out, facts)
     print((out / "metrics.json").read_text())
+
+
+def settled(demo: Demo, model: el.LangevinModel, seed: int, facts: dict) -> tuple[el.LangevinModel, el.TimeSeries]:
+    """Ours, with the variances of its steady state put right by simulation; the only row that uses one."""
+    members, duration = demo.validation["members"], demo.validation["duration"]
+    started = time.monotonic()
+    model = model.settled(0.4 * duration, 4 * members, seed + 3, rounds=3)
+    facts["settle_seconds"] = time.monotonic() - started
+    facts["variance_ratio_by_round"] = model.score.diagnostics["settled"]["variance_ratio"]
+    return model, model.simulate(duration, members, seed + 2)
 
 
 def others(demo: Demo, series: el.TimeSeries, seed: int, facts: dict) -> dict:

@@ -19,7 +19,7 @@ from effective_langevin.validate.plots import enclosing_levels
 
 from . import results
 
-MODELS = ("ours", "published", "LIM")
+MODELS = ("ours", "settled", "published", "LIM")
 MASSES = (0.99, 0.9, 0.6, 0.3)
 JOINED_BINS = 4
 MODES = 6

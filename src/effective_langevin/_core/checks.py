@@ -46,6 +46,11 @@ def positive_number(name: str, value: Any, hint: str = "") -> float:
     return float(value)
 
 
+def positive_or_infinite(name: str, value: Any) -> float:
+    """As `positive_number`, but `inf` will do."""
+    return np.inf if _is_number(value) and value == np.inf else positive_number(name, value)
+
+
 def optional_positive_number(name: str, value: Any, hint: str = "") -> float | None:
     """As `positive_number`, but None means "choose it for me"."""
     return None if value is None else positive_number(name, value, hint)

@@ -1,12 +1,23 @@
-"""Compiled programs kept on disk, so that a second run starts at once and repeats the first to the last bit.
+"""How programs are compiled, and kept on disk: a second run starts at once and repeats the first to the last bit.
 
-Only front ends call this: a library that is imported changes no global setting.
+Only front ends keep programs: a library that is imported changes no global setting.
 """
 
 import os
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any, TypeVar, cast
 
+import equinox as eqx
 import jax
+
+F = TypeVar("F", bound=Callable)
+
+
+def soon_compiled(function: F) -> F:
+    """`filter_jit` that on a GPU does not try many kernels for every matrix product: that takes more than it saves."""
+    options: dict[str, Any] = {"compiler_options": {"xla_gpu_enable_triton_gemm": False}}
+    return cast(F, eqx.filter_jit(function, **options))
 
 
 def keep_compiled_programs() -> None:

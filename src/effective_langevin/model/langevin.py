@@ -11,6 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from .._core import checks, keys
+from .._core.compilation import soon_compiled
 from .._core.errors import ArgumentError, DataError, DivergenceError, EstimateWarning, ModelFileError
 from .._core.types import Samples
 from ..data import Standardizer, TimeSeries, preprocess
@@ -19,9 +20,10 @@ from ..estimate.score import Score, ScoreFit
 from ..estimate.score.networks import rebuilt
 from ..simulate import Ensemble, EulerMaruyama, ExponentialEuler, LeimkuhlerMatthews, StochasticHeun, integrate
 from ..simulate.steppers import Equation, Stepper
-from . import display, dynamics, storage
+from . import display, dynamics, steady, storage
 
 _MANY = 256
+_OPTIONAL = ("frame", "restoring")
 _RESOLUTION = {EulerMaruyama: 0.05, StochasticHeun: 0.2, ExponentialEuler: 0.1, LeimkuhlerMatthews: 0.5}
 
 
@@ -126,9 +128,9 @@ class LangevinModel:
         the series, or, for a model with delays, their past, (member, time, var), up to `start`; default: states of the
         data, whatever their season. `noise` supplies Brownian increments, (member, step, var), each of variance `step`.
         The stepper is `LeimkuhlerMatthews` for a model without circulation, `StochasticHeun` otherwise or with given
-        `noise`. The equation has the steady state of the data blurred by the noise level; `denoise` returns the
-        expected clean state y + sigma^2 s(y) instead, by default where the blur exceeds the spread of the data in some
-        direction. A member that diverges is left out with a warning; the others go on.
+        `noise`. The equation has the steady state of the data blurred by the noise level; `denoise` returns the clean
+        states to be expected instead, with the spread of clean ones: by default where the blur exceeds the spread of
+        the data in some direction. A member that diverges is left out with a warning; the others go on.
         """
         duration = checks.positive_number("duration", duration)
         dt = checks.optional_positive_number("dt", dt) or self.dt
@@ -155,7 +157,7 @@ class LangevinModel:
         paths = _survivors(run, step)
         if (not self.score.resolved) if denoise is None else denoise:
             blurred = paths.reshape(-1, self.dimension)
-            paths = (blurred + self.score.noise_level**2 * self.score.function.over(blurred)).reshape(paths.shape)
+            paths = self.score.expected_clean(blurred).reshape(paths.shape)
         own = TimeSeries(
             self.units.to_physical(paths.astype(float)),
             dt,
@@ -165,6 +167,21 @@ class LangevinModel:
             start=begin,
         )
         return own if self.transform is None or transformed else self.transform.invert(own)
+
+    def settled(
+        self, duration: float | None = None, members: int = 1024, seed: int = 0, rounds: int = 4
+    ) -> "LangevinModel":
+        """The model with a linear term in its score that gives its steady state the variances of the data.
+
+        For a model whose validation shows wrong variances though the score is good: where regimes follow each other
+        slowly, the data determine their weights better than score matching finds them. Simulates `members` for a
+        `duration` (default: 20 times the longest integral time of the data), `rounds` times. The mobility is not
+        touched.
+        """
+        longest = max(self.mobility.diagnostics.get("integral_times", [100 * self.dt]))
+        time = checks.optional_positive_number("duration", duration) or 20 * max(longest, self.dt)
+        members, rounds = (checks.integer_at_least(n, v, 1) for n, v in (("members", members), ("rounds", rounds)))
+        return steady.settled(self, time, members, seed, rounds)
 
     def automatic_step(self, stepper: Stepper | None = None) -> float:
         """A step that resolves the stiffest direction met by 99 % of the states, at the accuracy of the stepper."""
@@ -198,7 +215,7 @@ class LangevinModel:
     def entropy_production(self) -> dynamics.EntropyProduction:
         """tr(Phi_A^T Phi_S^-1 Phi_A < s s^T >) per unit of time, with its error: zero if and only if reversible."""
         clean = self.units.to_standard(self.states)
-        kick = self.score.noise_level * np.random.default_rng(0).normal(size=clean.shape)
+        kick = np.random.default_rng(0).normal(size=clean.shape) @ self.score.spread
         states = np.concatenate([clean + kick, clean - kick]) if self.score.noise_level else clean
         return dynamics.entropy_production(self._draws(), states, self.score.function.over(states).astype(float))
 
@@ -212,15 +229,14 @@ class LangevinModel:
             self.units.mobility_to_standard(m)
             for m in (self.mobility.matrix, self.mobility.replicas, self.mobility.covariances)
         )
-        blur = self.score.noise_level**2 * np.eye(self.dimension)
-        return dynamics.Draws(phi, self.score.covariance, phis, covariances + blur)
+        return dynamics.Draws(phi, self.score.covariance, phis, covariances + self.score.blur)
 
     def _equation(self, members: int = 1) -> Equation:
         """The equation in standardised units, with its Gaussian linear part -Phi C^-1, ready for many members."""
         phi = self.units.mobility_to_standard(self.mobility.matrix)
         factor = np.linalg.cholesky(0.5 * (phi + phi.T))
         linear = -phi @ np.linalg.inv(self.score.covariance)
-        score = self.score.function.flat() if members >= _MANY else self.score.function
+        score = self.score.function.flat(half=True) if members >= _MANY else self.score.function
         return Equation(
             LangevinDrift(score, jnp.asarray(phi, jnp.float32)),
             jnp.asarray(factor, jnp.float32),
@@ -282,7 +298,7 @@ def _survivors(run: Ensemble, step: float) -> np.ndarray:
     return run.paths[run.alive]
 
 
-@eqx.filter_jit
+@soon_compiled
 def _jacobians(drift, states):
     return jax.vmap(jax.jacfwd(drift))(states)
 
@@ -307,6 +323,7 @@ def _dismantle(model: LangevinModel) -> tuple[dict[str, np.ndarray], dict[str, A
     arrays |= {
         "score.stein": score.stein,
         "score.covariance": score.covariance,
+        **{f"score.{name}": value for name in _OPTIONAL if (value := getattr(score, name)) is not None},
         "units.mean": model.units.mean,
         "units.std": model.units.std,
         "mobility.matrix": mobility.matrix,
@@ -343,6 +360,7 @@ def _assemble(arrays: dict[str, np.ndarray], header: dict[str, Any]) -> Langevin
     if header["network"] is not None:
         network = rebuilt(header["network"], dimension)
         blank = Score.learned(network, np.eye(dimension), np.zeros(dimension), np.zeros(dimension))
+    blank = blank.in_frame(arrays.get("score.frame"))
     leaves, structure = jax.tree_util.tree_flatten_with_path(blank)
     stored = [
         jnp.asarray(arrays[f"score.function{jax.tree_util.keystr(path)}"]).reshape(leaf.shape) for path, leaf in leaves
@@ -351,6 +369,7 @@ def _assemble(arrays: dict[str, np.ndarray], header: dict[str, Any]) -> Langevin
         jax.tree_util.tree_unflatten(structure, stored),
         stein=arrays["score.stein"],
         covariance=arrays["score.covariance"],
+        **{name: arrays.get(f"score.{name}") for name in _OPTIONAL},
         **header["score"],
     )
     parts = {name: arrays[f"mobility.{name}"] for name in ("matrix", "standard_error", "replicas", "covariances")}

@@ -65,9 +65,12 @@ def plot_hovmoeller(
 
 @styled
 def plot_mode_variances(
-    curves: Curves, *, noise_level: float = 0.0, errors: Curves | None = None, ax: Any = None
+    curves: Curves, *, noise: np.ndarray | None = None, errors: Curves | None = None, ax: Any = None
 ) -> Axes:
-    """Variance (mode,) of each Fourier mode, standardised, on a logarithmic scale; levels below 1e-5 are cut."""
+    """Variance (mode,) of each Fourier mode, standardised, on a logarithmic scale; levels below 1e-5 are cut.
+
+    `noise` (mode,) is the variance of the noise that the score was learned with.
+    """
     ax = panels(1, 1, 2.7, ax)[0]
     top = max(float(np.max(curve)) for curve in curves.values())
     for name, curve in curves.items():
@@ -79,12 +82,11 @@ def plot_mode_variances(
         ax.errorbar(
             mode, seen, spread, color=colour, ls=dashes, marker=MARKERS.get(name, "D"), ms=4, capsize=2, **filled
         )
-    if noise_level > 0:
-        ax.axhline(noise_level**2, color="#888888", linewidth=1.0)
+    if noise is not None and noise.any():
+        ax.plot(np.arange(len(noise)), noise, color="#888888", linewidth=1.0)
         ax.annotate(
-            "noise level squared",
-            (0.985, noise_level**2),
-            xycoords=("axes fraction", "data"),
+            "noise of the score",
+            (len(noise) - 1, noise[-1]),
             xytext=(0, 3),
             textcoords="offset points",
             ha="right",

@@ -185,10 +185,11 @@ def _mode_variances(comparison: RingComparison):
     shown = range(min(comparison.channels, MOST_FIELDS))
     axes = panels(len(shown), len(shown), 2.7, None)
     errors = comparison.errors(lambda covariances: covariances[0])
+    blur = ring.modes_of(comparison.validation.model.score.blur, comparison.channels)
     for c, ax in zip(shown, axes):
         ring_plots.plot_mode_variances(
             {side: variance[c] for side, variance in comparison.variances.items()},
-            noise_level=comparison.validation.model.score.noise_level,
+            noise=blur[c],
             errors={side: error[c] for side, error in errors.items()},
             ax=ax,
         )

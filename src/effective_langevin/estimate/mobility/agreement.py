@@ -96,7 +96,7 @@ def _asked(
 ) -> Inference:
     """What an estimator says; the score on the samples is known already to the one that needs it."""
     if isinstance(strategy, IntegratedResponse):
-        return strategy.infer_from(series, scores, symmetry, score.noise_level)
+        return strategy.infer_from(series, scores, symmetry, score.spread)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", EstimateWarning)
         return strategy.infer(series, score, symmetry=symmetry, key=jax.random.key(0))

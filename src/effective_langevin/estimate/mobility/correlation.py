@@ -95,19 +95,20 @@ class LogCorrelation:
         """Matrix logarithm of the propagator."""
         groups, blur = error_groups(series), score.noise_level**2
         moments = lagged_moments(series.segments, series.segments, [0, self.lag, 2 * self.lag], groups)
-        variances, directions = np.linalg.eigh(moments.mean()[0])
+        back, into = score.scale, np.linalg.inv(score.scale)
+        variances, directions = np.linalg.eigh(into @ moments.mean()[0] @ into)
         frame = directions[:, variances > max(blur, 1e-12 * variances.max())]
         rest = np.eye(len(frame)) - frame @ frame.T
 
         def propagator(weights, steps: int = 1) -> Matrix:
-            correlation = frame.T @ symmetry.project(moments.mean(weights)) @ frame
+            correlation = frame.T @ into @ symmetry.project(moments.mean(weights)) @ into @ frame
             return np.linalg.solve(correlation[0].T, correlation[steps].T).T
 
         def estimate(weights, steps: int = 1) -> Matrix:
             rates = -_logarithm(propagator(weights, steps)) / (steps * self.lag * series.dt)
             typical = np.median(np.real(np.linalg.eigvals(rates)))
-            covariance = symmetry.project(moments.mean(weights)[0]) + blur * np.eye(len(frame))
-            return symmetry.project((frame @ rates @ frame.T + typical * rest) @ covariance)
+            covariance = into @ symmetry.project(moments.mean(weights)[0]) @ into + blur * np.eye(len(frame))
+            return symmetry.project(back @ (frame @ rates @ frame.T + typical * rest) @ covariance @ back)
 
         eigenvalues = np.linalg.eigvals(propagator(np.ones(groups)))
         if (np.abs(eigenvalues.imag) < 1e-12).any() and eigenvalues[np.abs(eigenvalues.imag) < 1e-12].real.min() <= 0:

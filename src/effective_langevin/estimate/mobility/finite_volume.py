@@ -39,7 +39,7 @@ class FiniteVolume:
     def infer(self, series: TimeSeries, score: ScoreFit, *, symmetry: Symmetry, key: jax.Array) -> Inference:
         """Perturb, partition, count, correct, solve."""
         samples = series.stacked().astype(np.float32)
-        y = perturbed(samples, score.noise_level, key=keys.named(key, "labels"))
+        y = perturbed(samples, score.spread, key=keys.named(key, "labels"))
         min_mass = self.min_mass if self.cells is None else None
         tree = grow_tree(y, cells=self.cells, min_mass=min_mass, key=keys.named(key, "tree"))
         labels = np.split(tree.assign(y), np.cumsum([len(s) for s in series.segments])[:-1])
@@ -47,7 +47,7 @@ class FiniteVolume:
         weights = tree.counts / tree.counts.sum()
         factors = rate_corrections(counts, self.correction)
         derivative = tree.centroids.T @ (rate_matrix(counts, series.dt, factors) @ (weights[:, None] * tree.centroids))
-        stein = stein_matrix(score.function.over, samples, score.noise_level, key=keys.named(key, "stein"))
+        stein = stein_matrix(score.function.over, samples, score.spread, key=keys.named(key, "stein"))
         phi = symmetry.project(np.linalg.solve(stein.T, derivative.T).T)
         evidence = {"cells": tree.cells, "mean_correction": float(weights @ factors), "stein": stein.tolist()}
         return Inference(phi, *self._by_block(labels, tree.centroids, factors, stein, series, symmetry), evidence)

@@ -32,6 +32,7 @@ _SIGNIFICANT = 4.0
 _NOISY_COST = 3.0
 _BALLISTIC = 0.3
 _PER_LAG = 8
+_NOTHING = 3e-5
 _REACH = 3.0
 _CURVE_DIMENSIONS = 8
 
@@ -65,12 +66,15 @@ class IntegratedResponse:
         samples = series.stacked()
         values = score.function.over(samples) if at_clean else smoothed_score(score, samples, key)
         scores = np.split(values, np.cumsum([len(s) for s in series.segments])[:-1])
-        return self.infer_from(series, scores, symmetry, score.noise_level, at_clean)
+        return self.infer_from(series, scores, symmetry, score.spread, at_clean)
 
     def infer_from(
-        self, series: TimeSeries, scores: list[Samples], symmetry: Symmetry, noise_level: float, at_clean: bool = True
+        self, series: TimeSeries, scores: list[Samples], symmetry: Symmetry, spread: Matrix, at_clean: bool = True
     ) -> Inference:
-        """The regime, then correlations and responses on one set of lags, then one Phi out of all horizons."""
+        """The regime, then correlations and responses on one set of lags, then one Phi out of all horizons.
+
+        `spread` is that of the noise the score was learned with, a symmetric square root of its covariance.
+        """
         times, smoothness = integral_times(series), smoothness_of(series)
         ballistic = smoothness > _BALLISTIC
         if ballistic:
@@ -80,7 +84,7 @@ class IntegratedResponse:
         moments = _Moments.of(series, scores, lags, error_groups(series, times), at_clean)
         if not ballistic:
             moments = moments.with_rates(series, scores)
-        infer = partial(_effective if ballistic else _instantaneous, unresolved_below=noise_level**2)
+        infer = partial(_effective, spread=spread) if ballistic else _instantaneous
         estimate, evidence = infer(moments, symmetry)
         return Inference.of(
             estimate,
@@ -162,9 +166,9 @@ class _Moments:
 
 
 def smoothed_score(score: ScoreFit, x: Samples, key: jax.Array) -> Samples:
-    """Mean of the score at x + sigma z and x - sigma z."""
+    """Mean of the score at x + noise and x - noise."""
     x = x.astype(np.float32)
-    noise = perturbed(np.zeros_like(x), score.noise_level, key=key)
+    noise = perturbed(np.zeros_like(x), score.spread, key=key)
     return 0.5 * (score.function.over(x + noise) + score.function.over(x - noise))
 
 
@@ -187,33 +191,37 @@ def quadratic_variation_slope(correlation: LagMatrices) -> float:
     return float(np.log2(decay[1] / decay[0]) - 1)
 
 
-def _effective(moments: _Moments, symmetry: Symmetry, unresolved_below: float):
+def _effective(moments: _Moments, symmetry: Symmetry, spread: Matrix):
     """Phi of a ballistic series at the horizon where its rise with the horizon ends, in each block."""
     size = moments.correlation.sums.shape[-1]
     variances = symmetry.blocks(moments.correlation.mean()[0])
-    frames = [_resolved_directions(variance, unresolved_below) for variance in variances]
-    curves = moments.curves(np.ones(moments.groups), symmetry)
-    horizons = [_end_of_rise(moments.tau, *(_within(c[:, b], frame) for c in curves)) for b, frame in enumerate(frames)]
+    blocks = [_Resolved.of(*pair) for pair in zip(variances, symmetry.blocks(spread))]
+    change, integral, response = moments.curves(np.ones(moments.groups), symmetry)
+    curves = [
+        (block.correlation(change[:, b]), block.response(integral[:, b]), block.response(response[:, b]))
+        for b, block in enumerate(blocks)
+    ]
+    horizons = [_end_of_rise(moments.tau, c, g, r, block.back) for block, (c, g, r) in zip(blocks, curves)]
 
     def estimate(weights: np.ndarray) -> Matrix:
         change, integral = (CubicSpline(moments.tau, c, axis=0) for c in moments.curves(weights, symmetry)[:2])
         parts = []
-        for b, (frame, horizon) in enumerate(zip(frames, horizons)):
-            c, g = (_within(f(horizon)[b], frame) for f in (change, integral))
+        for b, (block, horizon) in enumerate(zip(blocks, horizons)):
+            c, g = block.correlation(change(horizon)[b]), block.response(integral(horizon)[b])
             parts.append(np.linalg.solve(g, c))
         typical = np.median(np.concatenate([np.real(np.diagonal(part)) for part in parts]))
-        joined = [_completed(part, frame, typical) for part, frame in zip(parts, frames)]
+        joined = [block.completed(part, typical) for block, part in zip(blocks, parts)]
         return symmetry.joined(np.array(joined), size)
 
     evidence: dict[str, Any] = {
         "horizon_rule": "finite",
         "chosen_horizon": horizons,
         "rise_ended": [bool(horizon < moments.tau[-1]) for horizon in horizons],
-        "unresolved_directions": int(sum(frame.shape[0] - frame.shape[1] for frame in frames)),
+        "unresolved_directions": int(sum(block.lost for block in blocks)),
     }
     if not isinstance(symmetry, NoSymmetry):
         evidence["phi_by_mode"] = [
-            _phi_trace(*(_within(c[1:, b], frame) for c in curves[:2])).tolist() for b, frame in enumerate(frames)
+            _phi_trace(c[1:], g[1:], block.back).tolist() for block, (c, g, _) in zip(blocks, curves)
         ]
         phi = estimate(np.ones(moments.groups))
         evidence["phi_of_mode"] = np.real(np.trace(symmetry.blocks(phi), axis1=1, axis2=2)).tolist()
@@ -222,30 +230,55 @@ def _effective(moments: _Moments, symmetry: Symmetry, unresolved_below: float):
     return estimate, evidence
 
 
-def _resolved_directions(variance: Matrix, below: float) -> np.ndarray:
-    """Orthonormal directions in which a block of the covariance exceeds `below`, as columns."""
-    values, vectors = np.linalg.eigh(variance)
-    return vectors[:, values > max(below, 1e-9)]
+@dataclass(frozen=True)
+class _Resolved:
+    """The directions in which a block of the data spreads further than the noise of the score, in units of the noise.
+
+    Elsewhere the data say nothing, and Phi gets its typical value there, in the same units: what is narrower by nature
+    has less mobility.
+    """
+
+    into: np.ndarray
+    back: np.ndarray
+    rest: np.ndarray
+
+    @classmethod
+    def of(cls, variance: Matrix, spread: Matrix) -> "_Resolved":
+        scale = spread if np.any(spread) else _NOTHING * np.eye(len(variance))
+        inverse = np.linalg.inv(scale)
+        values, vectors = np.linalg.eigh(inverse @ variance @ inverse)
+        kept, others = vectors[:, values > 1], vectors[:, values <= 1]
+        return cls(kept.conj().T @ inverse, scale @ kept, scale @ others)
+
+    @property
+    def lost(self) -> int:
+        """In how many directions the data say nothing."""
+        return self.rest.shape[1]
+
+    def correlation(self, matrices: np.ndarray) -> np.ndarray:
+        """< x x^T > in these directions."""
+        return self.into @ matrices @ self.into.conj().T
+
+    def response(self, matrices: np.ndarray) -> np.ndarray:
+        """< x s^T > in these directions."""
+        return self.into @ matrices @ self.back
+
+    def completed(self, phi: Matrix, typical: float) -> Matrix:
+        """Phi in all directions, from that in these and a typical one."""
+        return self.back @ phi @ self.back.conj().T + typical * self.rest @ self.rest.conj().T
 
 
-def _within(matrices: np.ndarray, frame: np.ndarray) -> np.ndarray:
-    return frame.conj().T @ matrices @ frame
-
-
-def _completed(phi: Matrix, frame: np.ndarray, typical: float) -> Matrix:
-    """Phi of the resolved directions, with a typical mobility in the others, about which the data say nothing."""
-    rest = np.eye(len(frame)) - frame @ frame.conj().T
-    return frame @ phi @ frame.conj().T + typical * rest
-
-
-def _phi_trace(change: np.ndarray, integral: np.ndarray) -> np.ndarray:
-    """Mean diagonal entry of Phi(T) at each horizon; not a number where nothing is resolved."""
+def _phi_trace(change: np.ndarray, integral: np.ndarray, back: np.ndarray) -> np.ndarray:
+    """Mean diagonal entry of Phi(T) at each horizon, standardised; not a number where nothing is resolved."""
     if change.shape[-1] == 0:
         return np.full(len(change), np.nan)
-    return np.trace(np.linalg.solve(integral, change).real, axis1=1, axis2=2) / change.shape[-1]
+    phi = back @ np.linalg.solve(integral, change) @ back.conj().T
+    return np.trace(phi.real, axis1=1, axis2=2) / change.shape[-1]
 
 
-def _end_of_rise(tau: np.ndarray, change: np.ndarray, integral: np.ndarray, response: np.ndarray) -> float:
+def _end_of_rise(
+    tau: np.ndarray, change: np.ndarray, integral: np.ndarray, response: np.ndarray, back: np.ndarray
+) -> float:
     """The horizon where Phi(T) stops rising or the response changes sign, whichever comes first.
 
     At the former Phi(T) does not depend on T, at the latter the integrated response is largest; beyond it the motion
@@ -256,13 +289,13 @@ def _end_of_rise(tau: np.ndarray, change: np.ndarray, integral: np.ndarray, resp
     places = np.arange(_PER_LAG, _PER_LAG * (len(tau) - 1) + 1) / _PER_LAG
     fine = np.interp(places, np.arange(len(tau)), tau)
     c, g, r = (CubicSpline(tau, a, axis=0)(fine) for a in (change, integral, response))
-    rising = np.diff(_phi_trace(c, g), append=np.inf) > 0
+    rising = np.diff(_phi_trace(c, g, back), append=np.inf) > 0
     following = -np.trace(r.real, axis1=1, axis2=2) > 0
     ends = np.flatnonzero(~(rising & following))
     return float(fine[ends[0]] if len(ends) else fine[-1])
 
 
-def _instantaneous(moments: _Moments, symmetry: Symmetry, unresolved_below: float):
+def _instantaneous(moments: _Moments, symmetry: Symmetry):
     """Phi of a diffusive series: the best combination of Phi(T); from lag 1 on where there is measurement noise."""
     clean, noisy = (_Combined.of(moments, symmetry, first) for first in (0, 1))
     nugget, error = jackknife(lambda weights: _nugget(moments, symmetry, weights, noisy.phi(weights)), moments.groups)

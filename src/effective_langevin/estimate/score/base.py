@@ -1,7 +1,7 @@
 """What a learned score is, and how any strategy is turned into one with its Stein matrix."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 import equinox as eqx
@@ -12,19 +12,22 @@ from jaxtyping import Array, Float
 
 from ..._core import keys
 from ..._core.batches import over_members
+from ..._core.compilation import soon_compiled
 from ..._core.types import Matrix, Samples, Vector
 from ...data import TimeSeries
 from ..symmetry import Symmetry
-from .calibration import calibration_matrix, stein_error, stein_matrix
+from .calibration import calibration_matrix, perturbed, stein_error, stein_matrix
+from .noise import noise_frame, restoring_map
 
 _BLOCK = 1 << 16
 _CACHED_BLOCK = 1 << 11
 _STEIN_PARTS = 10
+_RESTORED = 1 << 17
 _FEW = 8
 
 
 class Score(eqx.Module):
-    """s(x) = gain network(x), or -gain precision x, for one standardised state.
+    """s(x) = gain network(x), or -gain precision x, for one standardised state; W gain network(W x) in a frame W.
 
     Without a network it is the Gaussian score, -precision x; with one, the Gaussian is what remains beyond the box
     [low, high] where the network was trained and may point anywhere: from the nearest point of the box outwards its
@@ -36,6 +39,7 @@ class Score(eqx.Module):
     low: Float[Array, " var"]
     high: Float[Array, " var"]
     network: Callable | None = None
+    frame: Float[Array, "var var"] | None = None
 
     @classmethod
     def linear(cls, precision: Matrix) -> "Score":
@@ -57,6 +61,11 @@ class Score(eqx.Module):
 
     def __call__(self, x: Float[Array, " var"]) -> Float[Array, " var"]:
         """grad ln p at one state."""
+        if self.frame is None:
+            return self._within(x)
+        return _exactly(self.frame, self._within(_exactly(self.frame, x)))
+
+    def _within(self, x):
         if self.network is None:
             return -_exactly(self.gain, _exactly(self.precision, x))
         inside = jnp.clip(x, self.low, self.high)
@@ -70,11 +79,17 @@ class Score(eqx.Module):
         """The score multiplied by a matrix (within the box)."""
         return eqx.tree_at(lambda s: s.gain, self, jnp.asarray(matrix, jnp.float32) @ self.gain)
 
-    def flat(self) -> "Score":
-        """The same score in the form in which it is stepped fastest."""
+    def in_frame(self, frame: Matrix | None) -> "Score":
+        """The score of x, from that of W x for a symmetric W."""
+        return eqx.tree_at(
+            lambda s: s.frame, self, None if frame is None else jnp.asarray(frame, jnp.float32), is_leaf=_is_none
+        )
+
+    def flat(self, half: bool = False) -> "Score":
+        """The same score in the form in which it is stepped fastest; with half the digits where that is faster."""
         if self.network is None:
             return self
-        return eqx.tree_at(lambda s: s.network, self, self.network.flat(len(self.low)))
+        return eqx.tree_at(lambda s: s.network, self, self.network.flat(len(self.low), half))
 
     def over(self, samples: Samples) -> Samples:
         """grad ln p at many states, in blocks of bounded memory (on a CPU, such that a block stays in its cache)."""
@@ -85,6 +100,10 @@ class Score(eqx.Module):
             part = samples[i : i + block]
             values[i : i + block] = np.asarray(_evaluate(score, _filled(part)))[: len(part)]
         return values
+
+
+def _is_none(leaf: Any) -> bool:
+    return leaf is None
 
 
 def covariance_matrix(samples: Samples, noise_level: float = 0.0) -> Matrix:
@@ -113,14 +132,18 @@ def _filled(samples: Samples) -> Samples:
     return np.pad(samples, ((0, rows - len(samples)), (0, 0)))
 
 
-@eqx.filter_jit
+@soon_compiled
 def _evaluate(score: Score, samples):
     return over_members(score, jnp.asarray(samples, jnp.float32))
 
 
 @dataclass(frozen=True)
 class ScoreFit:
-    """A learned score of p_sigma with what is known about its quality."""
+    """A learned score of the blurred data, x + sigma W^-1 z, with what is known about its quality.
+
+    Without a `frame` W the noise is the same in all directions. `restoring` gives expected clean states the spread of
+    clean ones.
+    """
 
     function: Score
     noise_level: float
@@ -128,16 +151,39 @@ class ScoreFit:
     stein_standard_error: float
     covariance: Matrix
     diagnostics: dict[str, Any] = field(default_factory=dict)
+    frame: Matrix | None = None
+    restoring: Matrix | None = None
+
+    @property
+    def scale(self) -> Matrix:
+        """W^-1: how wide each direction counts."""
+        return np.eye(len(self.stein)) if self.frame is None else np.linalg.inv(self.frame)
+
+    @property
+    def spread(self) -> Matrix:
+        """sigma W^-1: the noise is this matrix times z."""
+        return self.noise_level * self.scale
+
+    @property
+    def blur(self) -> Matrix:
+        """Covariance of the noise, sigma^2 W^-2."""
+        return self.spread @ self.spread
 
     @property
     def resolved(self) -> bool:
-        """Whether the data spread further than the noise level in every direction."""
-        return bool(np.linalg.eigvalsh(self.covariance).min() >= 2 * self.noise_level**2)
+        """Whether the data spread further than the noise in every direction."""
+        seen = self.covariance if self.frame is None else self.frame @ self.covariance @ self.frame
+        return bool(np.linalg.eigvalsh(seen).min() >= 2 * self.noise_level**2)
 
     @property
     def stein_error(self) -> float:
         """|V + I|_F / sqrt(D) on held-out samples."""
         return stein_error(self.stein)
+
+    def expected_clean(self, y: Samples) -> Samples:
+        """The clean state to be expected from a noisy one, y + sigma^2 W^-2 s(y), its lost spread restored."""
+        expected = y + self.function.over(y) @ self.blur.astype(np.float32)
+        return expected if self.restoring is None else expected @ self.restoring.T.astype(np.float32)
 
 
 class ScoreStrategy(Protocol):
@@ -146,6 +192,11 @@ class ScoreStrategy(Protocol):
     @property
     def calibrate(self) -> bool:
         """Whether Stein's identity is imposed on the learned score."""
+        ...
+
+    @property
+    def narrowest(self) -> float:
+        """The variance from which on noise goes along with the spread of the data; inf: equal in all directions."""
         ...
 
     def learn(
@@ -158,22 +209,39 @@ class ScoreStrategy(Protocol):
 def estimate_score(series: TimeSeries, strategy: ScoreStrategy, symmetry: Symmetry, *, key: jax.Array) -> ScoreFit:
     """Learn the score on the training part of a standardised series; calibrate it; judge it on the held-out part.
 
-    V = < s(y) y^T > over y = x + sigma z is -I for a perfect score (Stein). The calibrated score is -V^-1 s with V from
-    the training part, and the V reported is that of the held-out part, both projected on the symmetry.
+    V = < s(y) y^T > over y = x + noise is -I for a perfect score (Stein). The calibrated score is -V^-1 s with V from
+    the training part, and the V reported is that of the held-out part, both projected on the symmetry. All of it
+    happens in the frame W of the noise.
     """
     train, held_out = (part.stacked(np.float32) for part in series.split())
-    score, noise_level, diagnostics = strategy.learn(train, held_out, symmetry=symmetry, key=keys.named(key, "learn"))
+    covariance = symmetry.project(covariance_matrix(np.concatenate([train, held_out])))
+    frame = noise_frame(covariance, strategy.narrowest)
+    if frame is not None:
+        train, held_out = (part @ frame.astype(np.float32) for part in (train, held_out))
+    score, level, diagnostics = strategy.learn(train, held_out, symmetry=symmetry, key=keys.named(key, "learn"))
     if strategy.calibrate:
-        stein = stein_matrix(score.over, train, noise_level, key=keys.named(key, "calibration"))
+        stein = stein_matrix(score.over, train, level, key=keys.named(key, "calibration"))
         score = score.scaled_by(calibration_matrix(symmetry.project(stein)))
         diagnostics = {**diagnostics, "stein_before_calibration": stein.tolist()}
     parts = [
-        stein_matrix(score.over, part, noise_level, key=keys.named(key, f"stein {i}"))
+        symmetry.project(stein_matrix(score.over, part, level, key=keys.named(key, f"stein {i}")))
         for i, part in enumerate(np.array_split(held_out, _STEIN_PARTS))
     ]
-    parts = [symmetry.project(part) for part in parts]
+    restoring = _restoring(score, level, train, symmetry, key=keys.named(key, "restoring"))
+    if frame is not None:
+        inverse = np.linalg.inv(frame)
+        parts, restoring = [frame @ part @ inverse for part in parts], inverse @ restoring @ frame
     stein, uncertainty = np.mean(parts, axis=0), np.std(parts, axis=0, ddof=1) / np.sqrt(_STEIN_PARTS)
-    covariance = symmetry.project(covariance_matrix(np.concatenate([train, held_out]), noise_level))
-    return ScoreFit(
-        score, noise_level, stein, float(np.linalg.norm(uncertainty) / np.sqrt(len(stein))), covariance, diagnostics
-    )
+    error = float(np.linalg.norm(uncertainty) / np.sqrt(len(stein)))
+    fit = ScoreFit(score.in_frame(frame), level, stein, error, covariance, diagnostics, frame, restoring)
+    return replace(fit, covariance=covariance + fit.blur)
+
+
+def _restoring(score: Score, level: float, samples: Samples, symmetry: Symmetry, *, key: jax.Array) -> Matrix:
+    """What gives the expected clean states of noisy samples the covariance of the samples."""
+    if level == 0:
+        return np.eye(samples.shape[1])
+    some = samples[:: -(-len(samples) // _RESTORED)]
+    y = perturbed(some, level, key=key)
+    moments = (covariance_matrix(part) for part in (y + level**2 * score.over(y), some))
+    return restoring_map(*(symmetry.project(moment) for moment in moments))

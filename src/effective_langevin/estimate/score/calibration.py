@@ -10,15 +10,16 @@ from ..._core.types import Matrix, Samples
 _BLOCK = 1 << 20
 
 
-def perturbed(samples: Samples, noise_level: float, *, key: jax.Array) -> Samples:
-    """y = x + sigma z: samples of p_sigma."""
-    if noise_level == 0:
+def perturbed(samples: Samples, spread: float | Matrix, *, key: jax.Array) -> Samples:
+    """y = x + sigma z, or x + spread z: samples of p_sigma."""
+    if not np.any(spread):
         return samples
-    return samples + noise_level * np.asarray(jax.random.normal(key, samples.shape), samples.dtype)
+    noise = np.asarray(jax.random.normal(key, samples.shape), samples.dtype)
+    return samples + (noise * spread if np.ndim(spread) == 0 else noise @ np.asarray(spread, samples.dtype).T)
 
 
 def stein_matrix(
-    score: Callable[[Samples], Samples], samples: Samples, noise_level: float, *, key: jax.Array
+    score: Callable[[Samples], Samples], samples: Samples, spread: float | Matrix, *, key: jax.Array
 ) -> Matrix:
     """V = < s(y) y^T > over y ~ p_sigma, for standardised samples (paper, Sec. III); -I for a perfect score.
 
@@ -28,7 +29,7 @@ def stein_matrix(
     total = np.zeros((samples.shape[1],) * 2)
     for i in range(0, len(samples), _BLOCK):
         part, now = samples[i : i + _BLOCK], jax.random.fold_in(key, i) if i else key
-        noise = perturbed(np.zeros_like(part), noise_level, key=now)
+        noise = perturbed(np.zeros_like(part), spread, key=now)
         for y in (part + noise, part - noise):
             total += score(y).T.astype(float) @ y.astype(float)
     return total / (2 * len(samples))

@@ -3,12 +3,12 @@
 from dataclasses import dataclass, field
 from typing import Any
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 
 from ..._core import checks, keys
+from ..._core.compilation import soon_compiled
 from ..._core.types import Samples
 from ..symmetry import Symmetry
 from .base import Score, covariance_matrix
@@ -28,7 +28,8 @@ class DenoisingScore:
     Every epoch sees `epoch_samples` samples drawn without replacement. With `precondition` the network learns what the
     Gaussian score sigma (C + sigma^2)^-1 y leaves over; with `antithetic` every sample is used with z and with -z,
     which removes the larger part of the noise in the gradient. `average` is the memory of the running mean of the
-    weights; training stops when the held-out loss has not improved for `patience` epochs.
+    weights; training stops when the held-out loss has not improved for `patience` epochs. The noise goes along with the
+    spread of the data in each direction, down to a variance of `narrowest`; `inf`: the same noise in all directions.
     """
 
     network: NetworkStrategy = field(default_factory=MLP)
@@ -43,10 +44,12 @@ class DenoisingScore:
     precondition: bool = True
     antithetic: bool = True
     calibrate: bool = True
+    narrowest: float = 0.1
 
     def __post_init__(self):
         checks.offers("network", self.network, "build", "MLP() or UNet1D()")
         checks.optional_positive_number("noise_level", self.noise_level)
+        checks.positive_or_infinite("narrowest", self.narrowest)
         for name in ("batch", "epochs", "epoch_samples"):
             checks.integer_at_least(name, getattr(self, name), 1)
         if self.patience is not None:
@@ -111,6 +114,10 @@ class Denoising:
     antithetic: bool
 
     def batches(self, data, steps: int, *, key: jax.Array):
+        """The samples and the noise of every step: drawn together, they leave only the network to the steps."""
+        return jax.vmap(lambda rows, key: self._drawn(data[0], rows, key))(*self.rows(data, steps, key=key))
+
+    def rows(self, data, steps: int, *, key: jax.Array):
         """Rows of every batch, drawn without replacement where there are enough, and a key for its noise.
 
         Of very many samples one is drawn from each of as many equal stretches as are needed: to shuffle all of them
@@ -128,13 +135,14 @@ class Denoising:
             rows = jax.random.randint(rows_key, (steps * count,), 0, size)
         return rows.reshape(steps, count), jax.random.split(noise_key, steps)
 
-    def loss(self, network, data, batch):
-        """The denoising loss of one batch."""
-        samples, sigma = data
-        rows, key = batch
+    def _drawn(self, samples, rows, key):
         orbit_key, noise_key = jax.random.split(key)
         x = self.symmetry.moved(samples[rows], key=orbit_key)
-        z = jax.random.normal(noise_key, x.shape)
+        return x, jax.random.normal(noise_key, x.shape)
+
+    def loss(self, network, data, batch):
+        """The denoising loss of one batch."""
+        (x, z), sigma = batch, data[1]
         if self.antithetic:
             x, z = jnp.concatenate([x, x]), jnp.concatenate([z, -z])
         return mean_square(network.in_batch(x + sigma * z) - z)
@@ -160,6 +168,6 @@ def frozen(trained: Trained, data, *, key: jax.Array):
     return _frozen(trained.network, x + sigma * jax.random.normal(key, x.shape))
 
 
-@eqx.filter_jit
+@soon_compiled
 def _frozen(network, states):
     return network.frozen(states)

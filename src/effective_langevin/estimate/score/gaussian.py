@@ -1,6 +1,7 @@
 """The score of a Gaussian: with the matrix logarithm for the mobility it is the linear inverse model."""
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import jax
 import numpy as np
@@ -19,6 +20,7 @@ class Gaussian:
 
     noise_level: float = 0.0
     calibrate: bool = False
+    narrowest: ClassVar[float] = np.inf
 
     def learn(self, train: Samples, held_out: Samples, *, symmetry: Symmetry, key: jax.Array):
         """Invert the covariance of all samples."""

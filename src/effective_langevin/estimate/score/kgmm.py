@@ -34,7 +34,8 @@ class KGMM:
     """k-means Gaussian-mixture score, for a few dimensions.
 
     `noise_level` and `cells` are chosen from the data when not given, and the Gaussian score is then taken where it is
-    as good on held-out samples; `max_draws` bounds the antithetic pairs of z.
+    as good on held-out samples; `max_draws` bounds the antithetic pairs of z. The noise goes along with the spread of
+    the data in each direction, down to a variance of `narrowest`; `inf`: equal noise, as published.
     """
 
     noise_level: float | None = None
@@ -43,9 +44,11 @@ class KGMM:
     max_draws: int = 32
     steps: int = 2000
     calibrate: bool = True
+    narrowest: float = 0.1
 
     def __post_init__(self):
         checks.optional_positive_number("noise_level", self.noise_level)
+        checks.positive_or_infinite("narrowest", self.narrowest)
         if self.cells is not None:
             checks.integer_at_least("cells", self.cells, 2)
         MLP(self.hidden)

@@ -11,6 +11,7 @@ import numpy as np
 import optax
 
 from ..._core import checkpoints, progress
+from ..._core.compilation import soon_compiled
 
 
 class Objective(Protocol):
@@ -116,7 +117,7 @@ def _stalled(scores: list[float], patience: int | None) -> bool:
     return patience is not None and len(scores) - 1 - int(np.argmin(scores or [0.0])) >= patience
 
 
-@eqx.filter_jit
+@soon_compiled
 def _epoch(state, frame, objective: Objective, data, key, schedule: Schedule):
     optimiser = schedule.optimiser()
 
@@ -131,7 +132,7 @@ def _epoch(state, frame, objective: Objective, data, key, schedule: Schedule):
     return jax.lax.scan(step, state, objective.batches(data, schedule.steps_per_epoch, key=key))
 
 
-@eqx.filter_jit
+@soon_compiled
 def _held_out_loss(weights, frame, objective: Objective, held_out):
     return objective.held_out_loss(eqx.combine(weights, frame), held_out)
 

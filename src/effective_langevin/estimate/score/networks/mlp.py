@@ -33,7 +33,7 @@ class Layers(eqx.Module):
         """Nothing to freeze."""
         return self
 
-    def flat(self, dimension: int) -> "Layers":
+    def flat(self, dimension: int, half: bool = False) -> "Layers":
         """Already in the form in which it is stepped fastest."""
         return self
 

@@ -34,9 +34,9 @@ class Residual(eqx.Module):
         """The sum times a number."""
         return Residual(factor * self.linear, self.network.scaled_by(factor))
 
-    def flat(self, dimension: int) -> "Residual":
+    def flat(self, dimension: int, half: bool = False) -> "Residual":
         """The form in which it is stepped fastest."""
-        return Residual(self.linear, self.network.flat(dimension))
+        return Residual(self.linear, self.network.flat(dimension, half))
 
     @property
     def architecture(self) -> dict[str, Any]:

@@ -1,0 +1,35 @@
+"""Noise that goes along with the spread of the data, and the way back from a noisy state to a clean one.
+
+The same noise in all directions is too little for wide ones, where the pull of the score, of the order of one over the
+spread, drowns in targets of the order of 1 / sigma; and too much for narrow ones, which it covers. With the frame
+W = B^-1/2, B the covariance C with its variances lifted to at least `narrowest`, the score is learned in w = W x at one
+noise level sigma for all directions. In x the noise has covariance sigma^2 B and the score is W s_w(W x).
+"""
+
+import numpy as np
+
+from ..._core.types import Matrix
+
+_LEAST, _MOST = 0.5, 2.0
+
+
+def noise_frame(covariance: Matrix, narrowest: float) -> Matrix | None:
+    """W = B^-1/2, symmetric, so that it commutes with every symmetry of C; nothing for equal noise everywhere."""
+    return None if np.isinf(narrowest) else power(covariance, -0.5, narrowest)
+
+
+def restoring_map(expected: Matrix, clean: Matrix) -> Matrix:
+    """The symmetric A with A M A = C: the expected clean states, of covariance M, spread like the clean ones again.
+
+    The mean of the states that may have led to a noisy one varies less than they do. A takes the states of covariance M
+    to covariance C by the shortest way; where hardly anything of the spread is left it amplifies by no more than 2.
+    """
+    root, inverse = power(expected, 0.5), power(expected, -0.5)
+    values, vectors = np.linalg.eigh(inverse @ power(root @ clean @ root, 0.5) @ inverse)
+    return vectors * np.clip(values, _LEAST, _MOST) @ vectors.T
+
+
+def power(matrix: Matrix, exponent: float, least: float = 0.0) -> Matrix:
+    """A power of a symmetric positive matrix, its eigenvalues lifted to at least `least` and off zero."""
+    values, vectors = np.linalg.eigh(matrix)
+    return vectors * np.maximum(values, max(least, 1e-12 * values.max())) ** exponent @ vectors.T
