@@ -11,6 +11,7 @@ import effective_langevin as el
 from effective_langevin.estimate.score import Score
 from effective_langevin.estimate.score.networks import Residual, convolution, rebuilt
 from effective_langevin.estimate.score.networks.convolution import Convolution
+from effective_langevin.estimate.score.networks.modal import ModalUNet
 from effective_langevin.estimate.score.networks.unet import BatchNorm, FlatUNet, UNet
 
 pytestmark = pytest.mark.usefixtures("compiled_quickly")
@@ -117,7 +118,7 @@ def every_form(network, x):
     """A batch at once, its states one by one, and in the forms for many steps on a CPU and on a GPU."""
     forms = [network.flat(x.shape[1])]
     if isinstance(network, UNet):
-        forms = [FlatUNet.of(network, x.shape[1]), network.in_modes(x.shape[1])]
+        forms = [FlatUNet.of(network, x.shape[1]), ModalUNet.of(network, x.shape[1])]
     return network.in_batch(x), jax.vmap(network)(x), *(jax.vmap(form)(x) for form in forms)
 
 

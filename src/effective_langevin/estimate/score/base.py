@@ -35,7 +35,7 @@ class Score(eqx.Module):
     gain: Float[Array, "var var"]
     low: Float[Array, " var"]
     high: Float[Array, " var"]
-    network: Callable | None = None
+    network: Any = None
 
     @classmethod
     def linear(cls, precision: Matrix) -> "Score":
@@ -57,13 +57,17 @@ class Score(eqx.Module):
 
     def __call__(self, x: Float[Array, " var"]) -> Float[Array, " var"]:
         """grad ln p at one state."""
+        return self.in_batch(x[None])[0]
+
+    def in_batch(self, x: Float[Array, "batch var"]) -> Float[Array, "batch var"]:
+        """grad ln p at each state of a batch."""
         if self.network is None:
             return -_exactly(self.gain, _exactly(self.precision, x))
         inside = jnp.clip(x, self.low, self.high)
         beyond = x - inside
-        value = _exactly(self.gain, self.network(inside))
+        value = _exactly(self.gain, self.network.in_batch(inside))
         outwards = value * beyond > 0
-        fade = jnp.exp(-0.25 * jnp.sum(beyond**2) ** 2)
+        fade = jnp.exp(-0.25 * jnp.sum(beyond**2, axis=1, keepdims=True) ** 2)
         return fade * jnp.where(outwards, 0.0, value) - _exactly(self.precision, beyond)
 
     def scaled_by(self, matrix: Matrix) -> "Score":
@@ -97,14 +101,14 @@ def covariance_matrix(samples: Samples, noise_level: float = 0.0) -> Matrix:
     return total / len(samples) + noise_level**2 * np.eye(size)
 
 
-def _exactly(matrix: Array, vector: Array) -> Array:
-    """Matrix times vector without the shortened numbers that a GPU uses for products by default.
+def _exactly(matrix: Array, vectors: Array) -> Array:
+    """Matrix times each vector without the shortened numbers that a GPU uses for products by default.
 
     For a few variables it is written as a sum, which is computed together with what is around it.
     """
-    if len(vector) <= _FEW:
-        return jnp.sum(matrix * vector, axis=-1)
-    return jnp.matmul(matrix, vector, precision=jax.lax.Precision.HIGHEST)
+    if len(matrix) <= _FEW:
+        return jnp.sum(matrix * vectors[:, None], axis=-1)
+    return jnp.matmul(vectors, matrix.T, precision=jax.lax.Precision.HIGHEST)
 
 
 def _filled(samples: Samples) -> Samples:
