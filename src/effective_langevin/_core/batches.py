@@ -1,12 +1,33 @@
 """Functions of one state applied to many."""
 
-from collections.abc import Callable
+import os
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-_CACHED = 64
+_CACHED = 1 << 11
+_FEWEST, _MOST = 64, 256
+
+
+def one_cpu() -> bool:
+    """Whether everything is computed on the cores of one CPU."""
+    return jax.default_backend() == "cpu" and jax.local_device_count() == 1
+
+
+def on_all_cores(function: Callable, *arguments: Sequence) -> list[Any]:
+    """The function of each argument, in order; on one CPU by as many threads as it has cores.
+
+    A compiled program of moderate size runs on one core and lets other threads run meanwhile.
+    """
+    threads = min(len(arguments[0]), os.cpu_count() or 1) if one_cpu() else 1
+    if threads < 2:
+        return list(map(function, *arguments))
+    with ThreadPoolExecutor(threads) as pool:
+        return list(pool.map(function, *arguments))
 
 
 def over_members(function: Callable, x: Float[Array, "member var"]) -> Float[Array, "member out"]:
@@ -15,9 +36,10 @@ def over_members(function: Callable, x: Float[Array, "member var"]) -> Float[Arr
     A function that has a form for batches, `in_batch`, is used in that form.
     """
     many = getattr(function, "in_batch", None) or jax.vmap(function)
-    if len(x) < 2 * _CACHED or jax.default_backend() != "cpu" or jax.local_device_count() > 1:
+    together = min(max(_CACHED // x.shape[1], _FEWEST), _MOST)
+    if len(x) < 2 * together or not one_cpu():
         return many(x)
-    blocks = -(-len(x) // _CACHED)
+    blocks = -(-len(x) // together)
     size = -(-len(x) // blocks)
     padded = jnp.pad(x, ((0, blocks * size - len(x)), (0, 0)))
     values = jax.lax.map(many, padded.reshape(blocks, size, -1))

@@ -11,14 +11,14 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from ..._core import keys
-from ..._core.batches import over_members
+from ..._core.batches import on_all_cores, one_cpu, over_members
 from ..._core.types import Matrix, Samples, Vector
 from ...data import TimeSeries
 from ..symmetry import Symmetry
 from .calibration import calibration_matrix, stein_error, stein_matrix
 
 _BLOCK = 1 << 16
-_CACHED_BLOCK = 1 << 11
+_CACHED_BLOCKS = 1 << 8, 1 << 11
 _STEIN_PARTS = 10
 _FEW = 8
 
@@ -81,14 +81,15 @@ class Score(eqx.Module):
         return eqx.tree_at(lambda s: s.network, self, self.network.flat(len(self.low)))
 
     def over(self, samples: Samples) -> Samples:
-        """grad ln p at many states, in blocks of bounded memory (on a CPU, such that a block stays in its cache)."""
-        block = _CACHED_BLOCK if jax.default_backend() == "cpu" else _BLOCK
+        """grad ln p at many states, in blocks of bounded memory, shared out over the cores of a CPU."""
+        block = int(np.clip(_power_of_two(len(samples)) // 4, *_CACHED_BLOCKS)) if one_cpu() else _BLOCK
         score = self.flat()
-        values = np.empty(samples.shape, np.float32)
-        for i in range(0, len(samples), block):
+
+        def evaluate(i: int) -> Samples:
             part = samples[i : i + block]
-            values[i : i + block] = np.asarray(_evaluate(score, _filled(part)))[: len(part)]
-        return values
+            return np.asarray(_evaluate(score, _filled(part)))[: len(part)]
+
+        return np.concatenate(on_all_cores(evaluate, range(0, len(samples), block)) or [np.empty(samples.shape)])
 
 
 def covariance_matrix(samples: Samples, noise_level: float = 0.0) -> Matrix:
@@ -113,8 +114,11 @@ def _exactly(matrix: Array, vectors: Array) -> Array:
 
 def _filled(samples: Samples) -> Samples:
     """Rows of zeros added up to a power of two, so that few programs serve samples of every number."""
-    rows = 1 << max(len(samples) - 1, 0).bit_length()
-    return np.pad(samples, ((0, rows - len(samples)), (0, 0)))
+    return np.pad(samples, ((0, _power_of_two(len(samples)) - len(samples)), (0, 0)))
+
+
+def _power_of_two(least: int) -> int:
+    return 1 << max(least - 1, 0).bit_length()
 
 
 @eqx.filter_jit
