@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 import equinox as eqx
 import jax
@@ -82,41 +83,57 @@ def _drawn(advance, state, key, step, bound, calls: int, counts: tuple[int, int,
     block = -(-members // blocks)
     share = -(-blocks // _SHARES) if one_cpu() else blocks
     batch = max(1, min(save_every, _NORMALS_AT_ONCE // (members * size)))
-    states, lasts, keys = _shared_out(state, key, step, blocks, block, share, size)
-    carries = [(spread(state), spread(last)) for state, last in zip(states, lasts)]
+    shares = -(-blocks // share)
+    last, keys = _first_noise(key, step, blocks, block, size)
+    carries = [
+        [spread(jnp.asarray(part)) for part in parts]
+        for parts in zip(*(np.split(_filled(rows, shares * share * block), shares) for rows in (state, last)))
+    ]
+    places = np.split(_filled(np.arange(blocks), shares * share), shares)
 
-    def run(carry, keys, call):
+    def run(carry, places, call):
         state, last = carry
-        carry, part = _run_drawn(advance, state, last, keys, call, step, bound, block, batch, *counts)
+        carry, part = _run_drawn(advance, state, last, keys, places, call, step, bound, block, batch, *counts)
         return carry, np.asarray(part)[:, : share * block]
 
     for call in range(calls):
-        carries, parts = zip(*on_all_cores(run, carries, keys, [np.uint32(call)] * len(keys)))
+        carries, parts = zip(*on_all_cores(run, carries, places, [np.uint32(call)] * shares))
         yield np.concatenate(parts, axis=1)[:, :members]
 
 
-@partial(jax.jit, static_argnames=("blocks", "block", "share", "size"))
-def _shared_out(state, key, step, blocks: int, block: int, share: int, size: int) -> tuple[list, list, list]:
-    """States, first increments and keys of every share; what is missing to equal shares repeats the last."""
-    shares = -(-blocks // share)
-
-    def divided(rows, count):
-        return jnp.split(rows[np.minimum(np.arange(shares * count), len(rows) - 1)], shares)
-
-    keys = jax.random.split(key, blocks) if blocks > 1 else key[None]
+@partial(jax.jit, static_argnames=("blocks", "block", "size"))
+def _first_noise(key, step, blocks: int, block: int, size: int):
+    """An increment before the first, and the key of every block."""
     last = jnp.sqrt(step) * jax.random.normal(key, (blocks * block, size))
-    return divided(state, share * block), divided(last, share * block), divided(keys, share)
+    return last, jax.random.split(key, blocks) if blocks > 1 else key[None]
+
+
+def _filled(rows: Any, count: int) -> np.ndarray:
+    """As many rows as wanted, the last one repeated."""
+    return np.asarray(rows)[np.minimum(np.arange(count), len(rows) - 1)]
 
 
 @eqx.filter_jit
 def _run_drawn(
-    advance, state, last, keys, call, step, bound, block: int, batch: int, frames: int, save_every: int, size: int
+    advance,
+    state,
+    last,
+    keys,
+    places,
+    call,
+    step,
+    bound,
+    block: int,
+    batch: int,
+    frames: int,
+    save_every: int,
+    size: int,
 ):
     """Frames with noise drawn on the way, in batches that bound the memory; `last` is the newest increment drawn.
 
-    Each key draws for a block of members; states beyond these only fill up the devices and get no noise.
+    The key in each of the `places` draws for a block of members; states beyond only fill up the devices: no noise.
     """
-    keys = jax.vmap(jax.random.fold_in, (0, None))(keys, call)
+    keys = jax.vmap(jax.random.fold_in, (0, None))(keys[places], call)
     extra = state.shape[0] - len(keys) * block
     whole, rest = divmod(save_every, batch)
 
