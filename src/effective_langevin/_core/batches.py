@@ -30,12 +30,14 @@ def on_all_cores(function: Callable, *arguments: Sequence) -> list[Any]:
         return list(pool.map(function, *arguments))
 
 
-def over_members(function: Callable, x: Float[Array, "member var"]) -> Float[Array, "member out"]:
-    """The function of every member; on one CPU so many at a time that what happens in between stays in its cache.
+def for_batches(function: Callable) -> Callable:
+    """The function of one state as one of many: its own form for batches, `in_batch`, if it has one."""
+    return getattr(function, "in_batch", None) or jax.vmap(function)
 
-    A function that has a form for batches, `in_batch`, is used in that form.
-    """
-    many = getattr(function, "in_batch", None) or jax.vmap(function)
+
+def over_members(function: Callable, x: Float[Array, "member var"]) -> Float[Array, "member out"]:
+    """The function of every member; on one CPU so many at a time that what happens in between stays in its cache."""
+    many = for_batches(function)
     together = min(max(_CACHED // x.shape[1], _FEWEST), _MOST)
     if len(x) < 2 * together or not one_cpu():
         return many(x)

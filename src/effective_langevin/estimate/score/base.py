@@ -11,7 +11,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from ..._core import keys
-from ..._core.batches import on_all_cores, one_cpu, over_members
+from ..._core.batches import for_batches, on_all_cores, one_cpu, over_members
 from ..._core.types import Matrix, Samples, Vector
 from ...data import TimeSeries
 from ..symmetry import Symmetry
@@ -65,7 +65,7 @@ class Score(eqx.Module):
             return -_exactly(self.gain, _exactly(self.precision, x))
         inside = jnp.clip(x, self.low, self.high)
         beyond = x - inside
-        value = _exactly(self.gain, self.network.in_batch(inside))
+        value = _exactly(self.gain, for_batches(self.network)(inside))
         outwards = value * beyond > 0
         fade = jnp.exp(-0.25 * jnp.sum(beyond**2, axis=1, keepdims=True) ** 2)
         return fade * jnp.where(outwards, 0.0, value) - _exactly(self.precision, beyond)
