@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import equinox as eqx
 import jax
 import numpy as np
 
@@ -26,7 +27,9 @@ class Parts:
     """What any other package needs of a model: Phi, noise factor, starting states (all standardised), the network."""
 
     def __init__(self, model: el.LangevinModel):
-        self.model, self.equation = model, model._equation()
+        self.model = model
+        # Others get the network as it was trained, not in the form in which we step it.
+        self.equation = eqx.tree_at(lambda e: e.drift.score, model._equation(), model.score.function)
         self.phi = np.asarray(self.equation.drift.phi)
         self.factor = np.asarray(self.equation.noise)
         self.states = np.asarray(model.units.to_standard(model.states), np.float32)

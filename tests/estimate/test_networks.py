@@ -11,7 +11,8 @@ import effective_langevin as el
 from effective_langevin.estimate.score import Score
 from effective_langevin.estimate.score.networks import Residual, convolution, rebuilt
 from effective_langevin.estimate.score.networks.convolution import Convolution
-from effective_langevin.estimate.score.networks.unet import BatchNorm, FlatUNet, UNet
+from effective_langevin.estimate.score.networks.modal import ModalUNet
+from effective_langevin.estimate.score.networks.unet import BatchNorm, FlatUNet, UNet, _rewritten
 
 pytestmark = pytest.mark.usefixtures("compiled_quickly")
 KEY = jax.random.key(0)
@@ -117,7 +118,7 @@ def every_form(network, x):
     """A batch at once, its states one by one, and in the forms for many steps on a CPU and on a GPU."""
     forms = [network.flat(x.shape[1])]
     if isinstance(network, UNet):
-        forms = [FlatUNet.of(network, x.shape[1]), network.in_modes(x.shape[1])]
+        forms = [FlatUNet.of(network, x.shape[1]), ModalUNet.of(network, x.shape[1])]
     return network.in_batch(x), jax.vmap(network)(x), *(jax.vmap(form)(x) for form in forms)
 
 
@@ -141,7 +142,7 @@ def test_with_half_the_digits_the_u_net_for_a_gpu_is_right_to_a_percent():
     """bfloat16 has 8 bits: each of the 20 layers rounds to 1 in 500."""
     network, x = built(el.UNet1D(base=4), 32), states(32)
     whole, half = (
-        jax.vmap(FlatUNet.of(network, 32, dtype))(x) for dtype in (jnp.dtype(jnp.float32), jnp.dtype(jnp.bfloat16))
+        jax.vmap(_rewritten(FlatUNet, network, 32, jnp.dtype(dtype)))(x) for dtype in (jnp.float32, jnp.bfloat16)
     )
     assert half.dtype == jnp.float32
     size = np.sqrt(np.mean(np.square(whole)))

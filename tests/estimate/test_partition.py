@@ -138,6 +138,26 @@ def test_two_clusters_are_told_apart():
     assert (labels != labels[0])[truth == 1].all()
 
 
+def test_a_node_too_large_to_be_seen_whole_is_cut_like_one_that_is():
+    """Half-way between the means of its sides, to 2 % of their distance, and as good: inertia within 1 %."""
+    rng = np.random.default_rng(3)
+    many = rng.normal(size=(40_000, 2)).astype(np.float32) * [2.0, 1.0] + [7.0, 0.0]
+    tree = grow_tree(many, cells=2, key=KEY)
+    labels = tree.assign(many)
+    low, high = (many[labels == c].mean(axis=0) for c in range(2))
+    normal, offset = np.asarray(tree.normals[0]), float(tree.offsets[0])
+    assert abs(normal @ (0.5 * (low + high)) - offset) < 0.02 * np.linalg.norm(normal) * np.linalg.norm(high - low)
+    assert inertia(many, labels) < 1.01 * inertia(many, two_means(many).astype(int))
+
+
+def test_the_part_of_a_large_node_that_is_seen_does_not_follow_a_rhythm_of_the_data():
+    """Two clusters in turns: every second sample would be of one cluster only."""
+    truth = np.arange(8192) % 2
+    points = np.random.default_rng(1).normal(size=(8192, 2)) * 0.2 + 4.0 * truth[:, None]
+    labels = grow_tree(points, cells=2, key=KEY).assign(points.astype(np.float32))
+    np.testing.assert_array_equal(labels == labels[0], truth == 0)
+
+
 def test_same_key_same_tree(cloud, tree):
     again = grow_tree(cloud, cells=60, key=KEY)
     for one, other in zip(jax.tree.leaves(tree), jax.tree.leaves(again)):

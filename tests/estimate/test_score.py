@@ -273,8 +273,8 @@ def test_score_over_samples_does_not_depend_on_the_block_size(monkeypatch):
     score = Score.learned(el.MLP((8,)).build(2, key=KEY), np.eye(2), -np.ones(2), np.ones(2))
     x = np.random.default_rng(7).normal(size=(100, 2)).astype(np.float32)
     whole = score.over(x)
-    for name in ("_BLOCK", "_CACHED_BLOCK"):
-        monkeypatch.setattr(f"effective_langevin.estimate.score.base.{name}", 17)
+    for name, size in (("_BLOCK", 17), ("_CACHED_BLOCKS", (17, 17))):
+        monkeypatch.setattr(f"effective_langevin.estimate.score.base.{name}", size)
     np.testing.assert_allclose(score.over(x), whole, rtol=1e-6, atol=1e-6)
 
 

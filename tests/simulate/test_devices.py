@@ -3,26 +3,29 @@
 import os
 import subprocess
 import sys
+from functools import cache
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from effective_langevin.simulate import LeimkuhlerMatthews, StochasticHeun, integrate
+from effective_langevin.simulate import EulerMaruyama, LeimkuhlerMatthews, StochasticHeun, integrate
 from effective_langevin.simulate.devices import spread
 from effective_langevin.simulate.steppers import Equation
 
 MEMBERS = 13
 
 
+@cache
 def ensembles() -> dict[str, np.ndarray]:
-    """Pure noise, and a bistable drift, for a number of members that no even number divides."""
+    """Pure noise, and a bistable drift, for a number of members that no even number divides; and noise of many."""
     options = {"frames": 3, "save_every": 5, "step": 0.01, "key": jax.random.key(4)}
     start = np.linspace(-1, 1, 2 * MEMBERS).reshape(MEMBERS, 2)
     idle, bistable = (Equation(drift, jnp.eye(2)) for drift in (lambda x: 0 * x, lambda x: x - x**3))
     return {
         "noise": integrate(LeimkuhlerMatthews().advance(idle, 0.01), start, **options).paths,
+        "many": integrate(EulerMaruyama().advance(idle, 0.01), np.zeros((600, 2)), **options).paths,
         "drift": integrate(StochasticHeun().advance(bistable, 0.01), start, **options).paths,
     }
 
@@ -41,7 +44,8 @@ def test_every_device_gets_its_share_of_the_members(on_eight):
 
 
 def test_the_same_noise_drives_the_same_member_on_any_number_of_devices(on_eight):
-    np.testing.assert_allclose(on_eight["noise"], ensembles()["noise"], rtol=0, atol=1e-6)
+    for case in ("noise", "many"):
+        np.testing.assert_allclose(on_eight[case], ensembles()[case], rtol=0, atol=1e-6)
 
 
 def test_paths_differ_between_one_and_eight_devices_by_rounding_alone(on_eight):

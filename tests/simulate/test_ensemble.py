@@ -94,6 +94,26 @@ def test_drawn_increments_have_the_variance_of_the_step(save_every):
         assert np.abs(correlation).max() < 6 / np.sqrt(rows.shape[1])
 
 
+def test_many_members_have_noise_of_their_own_and_the_same_paths_on_any_number_of_cores(monkeypatch):
+    """1000 members are four blocks, each with a key of its own; a repeated key would make a correlation of 1."""
+    start = np.zeros((1000, 2), np.float32)
+    paths = run(start, 2, frames=70).paths
+    for cores in (1, 3):
+        monkeypatch.setattr("os.cpu_count", lambda cores=cores: cores)
+        np.testing.assert_array_equal(run(start, 2, frames=70).paths, paths)
+    assert paths.shape == (1000, 71, 2)
+    increments = np.diff(paths, axis=1).reshape(1000, -1)
+    assert np.abs(np.corrcoef(increments) - np.eye(1000)).max() < 6.5 / np.sqrt(140)
+
+
+def test_members_stay_in_their_places_however_they_are_shared_out():
+    """Without noise, each goes its own way down a linear drift; 16999 members make shares of several blocks."""
+    start = np.linspace(1.0, 2.0, 2 * 16_999).reshape(-1, 2)
+    advance = el.EulerMaruyama().advance(Equation(lambda x: -x, jnp.zeros((2, 2))), 0.5)
+    paths = integrate(advance, start, frames=2, save_every=1, step=0.5, key=KEY).paths
+    np.testing.assert_allclose(paths, np.stack([start, start / 2, start / 4], axis=1), rtol=1e-6)
+
+
 @pytest.mark.parametrize("given", [True, False], ids=["noise given", "noise drawn"])
 def test_a_member_that_explodes_is_marked_and_leaves_the_others_alone(initial, noise, given):
     arguments = {"noise": noise} if given else {}

@@ -34,7 +34,11 @@ class LangevinDrift(eqx.Module):
     phi: jax.Array
 
     def __call__(self, x):
-        return jnp.matmul(self.phi, self.score(x), precision=jax.lax.Precision.HIGHEST)
+        return self.in_batch(x[None])[0]
+
+    def in_batch(self, x):
+        """Every state of a batch."""
+        return jnp.matmul(self.score.in_batch(x), self.phi.T, precision=jax.lax.Precision.HIGHEST)
 
 
 @dataclass(frozen=True)
@@ -236,7 +240,8 @@ class LangevinModel:
         phi = self.units.mobility_to_standard(self.mobility.matrix)
         factor = np.linalg.cholesky(0.5 * (phi + phi.T))
         linear = -phi @ np.linalg.inv(self.score.covariance)
-        score = self.score.function.flat(half=True) if members >= _MANY else self.score.function
+        flat = members >= _MANY or jax.default_backend() == "cpu"
+        score = self.score.function.flat(half=True) if flat else self.score.function
         return Equation(
             LangevinDrift(score, jnp.asarray(phi, jnp.float32)),
             jnp.asarray(factor, jnp.float32),
@@ -300,7 +305,12 @@ def _survivors(run: Ensemble, step: float) -> np.ndarray:
 
 @soon_compiled
 def _jacobians(drift, states):
-    return jax.vmap(jax.jacfwd(drift))(states)
+    """(state, var, var): the change of all drifts along one direction after the other."""
+
+    def along(direction):
+        return jax.jvp(drift.in_batch, (states,), (jnp.broadcast_to(direction, states.shape),))[1]
+
+    return jnp.moveaxis(jax.lax.map(along, jnp.eye(states.shape[1])), 0, 2)
 
 
 def load(path: str | os.PathLike) -> LangevinModel:

@@ -1,7 +1,9 @@
 """Ensembles: all members, all steps, one compiled loop; a diverged member is marked and the rest goes on."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
+from typing import Any
 
 import equinox as eqx
 import jax
@@ -9,11 +11,14 @@ import jax.numpy as jnp
 import numpy as np
 
 from .._core import progress
+from .._core.batches import on_all_cores, one_cpu
 from .._core.types import Paths
 from .devices import spread
 
 _FRAMES_PER_CALL = 64
 _NORMALS_AT_ONCE = 1 << 22
+_BLOCK = 256
+_SHARES = 64
 
 
 @dataclass(frozen=True)
@@ -47,53 +52,107 @@ def integrate(
 
     `noise`, if given, holds the Brownian increments (member, step, brownian); otherwise they are drawn from `key`,
     frame by frame, so that the memory needed does not grow with the number of steps, and the members are shared out
-    over all devices; which noise drives which member does not depend on how many devices there are.
+    over all devices or, on a CPU, its cores; which noise drives which member does not depend on how many there are.
     """
-    members, state = len(initial), jnp.asarray(initial, jnp.float32)
-    size, bound = brownian or state.shape[1], jnp.float32(bound)
+    state = jnp.asarray(initial, jnp.float32)
     saved = [np.asarray(state)[None]] if keep_initial else []
     with progress.task(label, frames) as tick:
         if noise is not None:
-            increments = jnp.asarray(noise, jnp.float32).reshape(members, frames, save_every, size)
+            increments = jnp.asarray(noise, jnp.float32).reshape(len(state), frames, save_every, -1)
             increments = increments.transpose(1, 2, 0, 3)
-            saved.append(np.asarray(_run_given(advance, state, increments[0, 0], increments, bound)[1]))
+            saved.append(np.asarray(_run_given(advance, state, increments[0, 0], increments, jnp.float32(bound))[1]))
             tick(frames)
         else:
             calls = -(-frames // _FRAMES_PER_CALL)
-            count = -(-frames // calls)
-            last = jnp.sqrt(jnp.float32(step)) * jax.random.normal(key, (members, size))
-            carry, counts = (spread(state), spread(last)), (members, count, save_every, size)
-            for call in range(calls):
-                now = jax.random.fold_in(key, call)
-                carry, part = _run_drawn(advance, *carry, now, jnp.float32(step), bound, *counts)
-                saved.append(np.asarray(part)[: frames - call * count, :members])
+            counts = -(-frames // calls), save_every, brownian or state.shape[1]
+            parts = _drawn(advance, state, key, jnp.float32(step), jnp.float32(bound), calls, counts)
+            for call, part in enumerate(parts):
+                saved.append(part[: frames - call * counts[0]])
                 tick(len(saved[-1]))
     paths = np.concatenate(saved).transpose(1, 0, 2)
     return Ensemble(paths, ~np.all(np.isfinite(paths[:, -1]), axis=1))
 
 
+def _drawn(advance, state, key, step, bound, calls: int, counts: tuple[int, int, int]) -> Iterator[Paths]:
+    """Call after call, (frame, member, var): blocks of members, each with a key of its own, shared out over the cores.
+
+    Blocks and shares depend on the number of members alone, so that the paths do not depend on the cores.
+    """
+    members, (_, save_every, size) = len(state), counts
+    blocks = -(-members // _BLOCK)
+    block = -(-members // blocks)
+    share = -(-blocks // _SHARES) if one_cpu() else blocks
+    batch = max(1, min(save_every, _NORMALS_AT_ONCE // (members * size)))
+    shares = -(-blocks // share)
+    last, keys = _first_noise(key, step, blocks, block, size)
+    carries = [
+        [spread(jnp.asarray(part)) for part in parts]
+        for parts in zip(*(np.split(_filled(rows, shares * share * block), shares) for rows in (state, last)))
+    ]
+    places = np.split(_filled(np.arange(blocks), shares * share), shares)
+
+    def run(carry, places, call):
+        state, last = carry
+        carry, part = _run_drawn(advance, state, last, keys, places, call, step, bound, block, batch, *counts)
+        return carry, np.asarray(part)[:, : share * block]
+
+    for call in range(calls):
+        carries, parts = zip(*on_all_cores(run, carries, places, [np.uint32(call)] * shares))
+        yield np.concatenate(parts, axis=1)[:, :members]
+
+
+@partial(jax.jit, static_argnames=("blocks", "block", "size"))
+def _first_noise(key, step, blocks: int, block: int, size: int):
+    """An increment before the first, and the key of every block."""
+    last = jnp.sqrt(step) * jax.random.normal(key, (blocks * block, size))
+    return last, jax.random.split(key, blocks) if blocks > 1 else key[None]
+
+
+def _filled(rows: Any, count: int) -> np.ndarray:
+    """As many rows as wanted, the last one repeated."""
+    return np.asarray(rows)[np.minimum(np.arange(count), len(rows) - 1)]
+
+
 @eqx.filter_jit
-def _run_drawn(advance, state, last, key, step, bound, members: int, frames: int, save_every: int, size: int):
+def _run_drawn(
+    advance,
+    state,
+    last,
+    keys,
+    places,
+    call,
+    step,
+    bound,
+    block: int,
+    batch: int,
+    frames: int,
+    save_every: int,
+    size: int,
+):
     """Frames with noise drawn on the way, in batches that bound the memory; `last` is the newest increment drawn.
 
-    States beyond `members` only fill up the devices; they get no noise.
+    The key in each of the `places` draws for a block of members; states beyond only fill up the devices: no noise.
     """
-    extra = state.shape[0] - members
-    batch = max(1, min(save_every, _NORMALS_AT_ONCE // (members * size)))
+    keys = jax.vmap(jax.random.fold_in, (0, None))(keys[places], call)
+    extra = state.shape[0] - len(keys) * block
     whole, rest = divmod(save_every, batch)
 
-    def steps(carry, key, count):
-        drawn = jnp.sqrt(step) * jax.random.normal(key, (count, members, size))
+    def split(keys, count):
+        return jax.vmap(lambda key: jax.random.split(key, count), out_axes=1)(keys)
+
+    def steps(carry, keys, count):
+        drawn = jax.vmap(lambda key: jax.random.normal(key, (count, block, size)), out_axes=1)(keys)
+        drawn = jnp.sqrt(step) * drawn.reshape(count, -1, size)
         return _driven(advance, carry, jnp.pad(drawn, ((0, 0), (0, extra), (0, 0))) if extra else drawn)
 
-    def frame(carry, key):
-        keys = jax.random.split(key, whole + 1)
+    def frame(carry, keys):
+        keys = split(keys, whole + 1)
         carry = jax.lax.scan(lambda c, k: (steps(c, k, batch), None), carry, keys[:whole])[0]
         state, last = steps(carry, keys[whole], rest) if rest else carry
         state = _mark_diverged(state, bound)
         return (state, last), state
 
-    return jax.lax.scan(frame, (state, last), jax.random.split(key, frames))
+    return jax.lax.scan(frame, (state, last), split(keys, frames))
 
 
 @eqx.filter_jit

@@ -1,8 +1,8 @@
 """The bisecting 2-means tree, grown one whole level at a time.
 
-Every node is cut by the hyperplane half-way between the two centres that 2-means finds in it. All nodes of a level are
-cut at once: sums over the samples of each node are segment sums over all samples, so a level costs the same whether it
-holds one node or thousands.
+Every node is cut by the hyperplane half-way between the two centres that 2-means finds in it. The samples of a node are
+gathered side by side, nodes of about equal size in one array, so that on a CPU all iterations of 2-means find them in
+its cache. A large node is cut by 2-means on a part of its samples: its cut hardly depends on more of them.
 """
 
 from functools import partial
@@ -11,6 +11,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
+import scipy.sparse as sp
 from jaxtyping import Array, Float, Int
 
 from ..._core import checks, progress
@@ -19,6 +20,8 @@ from ..._core.types import Samples
 _POWER_ITERATIONS = 4
 _LLOYD_ITERATIONS = 12
 _BLOCK = 1 << 16
+_WIDTHS = np.array([256, 1024, 4096])
+_ROWS_AT_ONCE = 1 << 15
 
 
 class Tree(eqx.Module):
@@ -41,8 +44,7 @@ class Tree(eqx.Module):
         """Cell of each point, by following the hyperplanes from the root (traceable, one block)."""
 
         def level(_, node):
-            beyond = jnp.sum(points * self.normals[node], axis=1) > self.offsets[node]
-            child = self.children[node, beyond.astype(jnp.int32)]
+            child = self.children[node, _beyond(points, node, self.normals, self.offsets).astype(jnp.int32)]
             return jnp.where(child < 0, node, child)
 
         leaf = jax.lax.fori_loop(0, self.depth, level, jnp.zeros(len(points), jnp.int32))
@@ -52,6 +54,11 @@ class Tree(eqx.Module):
         """Cell of each point, in blocks of bounded memory."""
         blocks = [_descend(self, points[i : i + _BLOCK]) for i in range(0, len(points), _BLOCK)]
         return np.concatenate([np.asarray(b) for b in blocks])
+
+
+def _beyond(points, row, normals, offsets):
+    """Whether each point lies beyond the hyperplane in its row; one wording for all, so that rounding is the same."""
+    return jnp.sum(points * normals[row], axis=1) > offsets[row]
 
 
 @eqx.filter_jit
@@ -75,19 +82,18 @@ def grow_tree(points: Samples, *, cells: int | None = None, min_mass: float | No
 
 
 class _Growth:
-    """The growing tree: tables with one row per node on the host, the node of every sample on the device."""
+    """The growing tree: tables with one row per node, the node of every sample, and the samples sorted by node."""
 
     def __init__(self, points: np.ndarray, target: int, floor: float, capacity: int):
-        self.points, self.target, self.floor = jnp.asarray(points), target, floor
-        self.capacity = _power_of_two(capacity)
-        self.node_of_sample = jnp.zeros(len(points), jnp.int32)
+        self.points, self.target, self.floor, self.capacity = jnp.asarray(points), target, floor, capacity
+        self.node_of_sample = np.zeros(len(points), np.int32)
         self.nodes = _new_nodes(np.array([len(points)]), np.array([0]), points.shape[1])
 
     def run(self, key: jax.Array) -> Tree:
+        rng = np.random.default_rng(np.asarray(jax.random.key_data(key)))
         with progress.task("Growing the partition", 1) as tick:
             while len(active := self._nodes_to_split()):
-                key, now = jax.random.split(key)
-                self._split(active, now)
+                self._split(active, rng)
             tick(1, f"{self._leaves().sum()} cells")
         return self._finished()
 
@@ -103,31 +109,50 @@ class _Growth:
             candidates = candidates[counts[candidates] > 0.5 * counts[candidates[0]]]
         return candidates[: min(self.target - leaves.sum(), self.capacity)]
 
-    def _split(self, active: np.ndarray, key: jax.Array) -> None:
+    def _split(self, active: np.ndarray, rng: np.random.Generator) -> None:
         """Cut the active nodes; one with an empty side (coinciding points) is closed instead."""
-        nodes, known = self.nodes, len(self.nodes["counts"])
-        table = np.full(_power_of_two(max(known, 2 * self.capacity)), self.capacity, np.int32)
-        table[active] = np.arange(len(active))
-        exact = jax.default_backend() != "cpu"
-        with jax.enable_x64(exact):
-            cut = _two_means(self.points, self.node_of_sample, jnp.asarray(table), key, self.capacity, exact)
-        normals, offsets, sizes = (np.asarray(a)[: len(active)] for a in cut[:3])
+        nodes, known, size = self.nodes, len(self.nodes["counts"]), len(active)
+        slot_of_node = np.full(known, self.capacity, np.int32)
+        slot_of_node[active] = np.arange(size)
+        slot = slot_of_node[self.node_of_sample]
+        normals, offsets = self._cuts(active, rng)
+        beyond = np.asarray(_sides(self.points, slot, normals, offsets)).astype(np.int8)
+        sizes = np.bincount(2 * slot + beyond, minlength=2 * size)[: 2 * size].reshape(-1, 2)
         divides = sizes.min(axis=1) > 0
         nodes["closed"][active[~divides]] = True
         parents = active[divides]
         children = known + np.arange(2 * len(parents)).reshape(-1, 2)
         nodes["children"][parents] = children
-        nodes["normals"][parents], nodes["offsets"][parents] = normals[divides], offsets[divides]
+        nodes["normals"][parents], nodes["offsets"][parents] = normals[:size][divides], offsets[:size][divides]
         born = _new_nodes(sizes[divides].ravel(), np.repeat(nodes["level"][parents] + 1, 2), normals.shape[1])
-        moves = np.tile(np.arange(len(table), dtype=np.int32)[:, None], 2)
+        moves = np.tile(np.arange(known, dtype=np.int32)[:, None], 2)
         moves[parents] = children
         self.nodes = {name: np.concatenate([nodes[name], born[name]]) for name in nodes}
-        self.node_of_sample = _move(self.node_of_sample, cut[3], jnp.asarray(moves))
+        self.node_of_sample = moves[self.node_of_sample, beyond]
+
+    def _cuts(self, active: np.ndarray, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+        """Normal and offset of every active node; zeros fill the tables, and their last row is for all other nodes."""
+        dimension, exact = self.points.shape[1], jax.default_backend() != "cpu"
+        normals, offsets = np.zeros((self.capacity + 1, dimension), np.float32), np.zeros(self.capacity + 1, np.float32)
+        counts, found = self.nodes["counts"][active], []
+        with jax.enable_x64(exact):
+            for places, rows, valid in _batches(self._rows_by_node(), active, counts, rng):
+                start = rng.standard_normal((len(rows), dimension), np.float32)
+                found.append((places, _two_means(_gathered(self.points, rows), valid, start, exact)))
+        for places, cut in found:
+            normals[places], offsets[places] = (np.asarray(a)[: len(places)] for a in cut)
+        return normals, offsets
+
+    def _rows_by_node(self) -> sp.csc_array:
+        """A column for every node with the rows of its samples in order: a sort in linear time."""
+        rows, columns = len(self.points), len(self.nodes["counts"])
+        one_per_row = np.ones(rows, bool), self.node_of_sample, np.arange(rows + 1)
+        return sp.csr_array(one_per_row, shape=(rows, columns)).tocsc()
 
     def _finished(self) -> Tree:
         leaves = self._leaves()
         cell_of_leaf = np.where(leaves, np.cumsum(leaves) - 1, -1).astype(np.int32)
-        labels = cell_of_leaf[np.asarray(self.node_of_sample)]
+        labels = cell_of_leaf[self.node_of_sample]
         counts = np.bincount(labels, minlength=leaves.sum())
         sums = [np.bincount(labels, weights=column, minlength=len(counts)) for column in np.asarray(self.points).T]
         return Tree(
@@ -151,13 +176,25 @@ def _new_nodes(counts: np.ndarray, level: np.ndarray, width: int) -> dict[str, n
     }
 
 
-def _power_of_two(least: int) -> int:
-    return 1 << max(0, int(least) - 1).bit_length()
+def _batches(table: sp.csc_array, active: np.ndarray, counts: np.ndarray, rng: np.random.Generator):
+    """Batches of nodes of about equal size: places in `active`, rows of their samples (node, sample), which ones count.
+
+    A node with more samples than fit is represented by one drawn from each of as many equal stretches of its samples.
+    """
+    widths = _WIDTHS[np.minimum(np.searchsorted(_WIDTHS, counts), len(_WIDTHS) - 1)]
+    for width in np.unique(widths):
+        column, most = np.arange(width), _ROWS_AT_ONCE // width
+        drawn = (column + rng.random(width)) / width
+        alike = np.flatnonzero(widths == width)
+        for places in np.split(alike, range(most, len(alike), most)):
+            filled = np.pad(places, (0, most - len(places)), mode="edge")
+            count, first = counts[filled, None], table.indptr[active[filled], None]
+            place = np.where(count > width, (drawn * count).astype(int), np.minimum(column, count - 1))
+            yield places, table.indices[first + place], column < count
 
 
-@jax.jit
-def _move(node, side, child_table):
-    return child_table[node, side]
+_sides = jax.jit(_beyond)
+_gathered = jax.jit(lambda points, rows: points[rows])
 
 
 def segment_sums(values, segment, count: int, exact: bool):
@@ -168,50 +205,58 @@ def segment_sums(values, segment, count: int, exact: bool):
     """
     if not exact:
         return jax.ops.segment_sum(values, segment, num_segments=count)
-    whole = jnp.round(values.astype(jnp.float64) * 2.0**30).astype(jnp.int64)
-    return (jax.ops.segment_sum(whole, segment, num_segments=count) * 2.0**-30).astype(jnp.float32)
+    return _from_whole(jax.ops.segment_sum(_whole(values), segment, num_segments=count))
 
 
-@partial(jax.jit, static_argnames=("capacity", "exact"))
-def _two_means(points, node, slot_of_node, key, capacity: int, exact: bool):
-    """2-means in every active node at once; start along the widest direction, found by power iteration."""
-    slot = slot_of_node[node]
-    total = capacity + 1
-    ones = jnp.ones(len(points), jnp.float32)
+def _whole(values):
+    return jnp.round(values.astype(jnp.float64) * 2.0**30).astype(jnp.int64)
 
-    def per_slot(values):
-        return segment_sums(values, slot, total, exact)
 
-    count = jnp.maximum(per_slot(ones), 1.0)
-    mean = per_slot(points) / count[:, None]
-    centred = points - mean[slot]
+def _from_whole(sums):
+    return (sums * 2.0**-30).astype(jnp.float32)
+
+
+@partial(jax.jit, static_argnames="exact")
+def _two_means(points, valid, start, exact: bool):
+    """Normal and offset of the cut of every node, from (node, sample, var); on a CPU one node after the other."""
+    if exact:
+        return jax.vmap(partial(_cut, exact=True))(points, valid, start)
+    return jax.lax.map(lambda node: _cut(*node, exact=False), (points, valid, start))
+
+
+def _cut(points, valid, start, exact: bool):
+    """2-means in one node; it starts from the two sides of the mean in the widest direction, found by power iteration.
+
+    Around the mean, the sum s of the h out of n samples on one side gives both centres, s / h and -s / (n - h).
+    """
+
+    def along(direction):
+        return jnp.sum(centred * direction, axis=1) if exact else centred @ direction
+
+    def total(weights, rows):
+        return _from_whole(jnp.sum(_whole(weights[:, None] * rows), axis=0)) if exact else weights @ rows
 
     def widen(_, direction):
-        reach = jnp.sum(centred * direction[slot], axis=1)
-        longer = per_slot(centred * reach[:, None])
-        return longer / jnp.maximum(jnp.linalg.norm(longer, axis=1, keepdims=True), 1e-30)
+        longer = total(along(direction), centred)
+        return longer / jnp.maximum(jnp.linalg.norm(longer), 1e-30)
 
-    direction = jax.random.normal(key, mean.shape, jnp.float32)
-    direction = jax.lax.fori_loop(0, _POWER_ITERATIONS, widen, direction)
-    spread = jnp.sqrt(per_slot(jnp.sum(centred * direction[slot], axis=1) ** 2) / count)
+    def lloyd(state):
+        iteration, _, (normal, offset), beyond = state
+        many = jnp.sum(beyond.astype(jnp.float32))
+        shift = total(beyond.astype(jnp.float32), centred)
+        high, low = shift / jnp.maximum(many, 1.0), -shift / jnp.maximum(count - many, 1.0)
+        divided = (many > 0) & (many < count)
+        normal = jnp.where(divided, high - low, normal)
+        offset = jnp.where(divided, 0.5 * jnp.sum(normal * (high + low)), offset)
+        now = (along(normal) > offset) & valid
+        return iteration + 1, jnp.any(now != beyond), (normal, offset), now
 
-    def sides(low, high):
-        normal = high - low
-        offset = 0.5 * jnp.sum(normal * (high + low), axis=1)
-        return normal, offset, (jnp.sum(centred * normal[slot], axis=1) > offset[slot]).astype(jnp.int32)
-
-    def lloyd(_, centres):
-        low, high = centres
-        beyond = sides(low, high)[2]
-        both = segment_sums(centred, 2 * slot + beyond, 2 * total, exact).reshape(total, 2, -1)
-        size = segment_sums(ones, 2 * slot + beyond, 2 * total, exact).reshape(total, 2, 1)
-        new = jnp.where(size > 0, both / jnp.maximum(size, 1.0), jnp.stack(centres, axis=1))
-        return new[:, 0], new[:, 1]
-
-    start = 0.8 * spread[:, None] * direction
-    low, high = jax.lax.fori_loop(0, _LLOYD_ITERATIONS, lloyd, (-start, start))
-    normal, offset, _ = sides(low, high)
-    offset = offset + jnp.sum(normal * mean, axis=1)
-    beyond = (jnp.sum(points * normal[slot], axis=1) > offset[slot]).astype(jnp.int32)
-    size = segment_sums(ones, 2 * slot + beyond, 2 * total, exact).reshape(total, 2)
-    return normal, offset, size.astype(jnp.int32), beyond
+    weights = valid.astype(jnp.float32)
+    count = jnp.sum(weights)
+    mean = total(weights, points) / count
+    centred = jnp.where(valid[:, None], points - mean, 0.0)
+    direction = jax.lax.fori_loop(0, _POWER_ITERATIONS, widen, start)
+    state = 0, True, (direction, jnp.float32(0)), (along(direction) > 0) & valid
+    unfinished = lambda state: (state[0] < _LLOYD_ITERATIONS) & state[1]  # noqa: E731
+    normal, offset = jax.lax.while_loop(unfinished, lloyd, state)[2]
+    return normal, offset + jnp.sum(normal * mean)

@@ -11,7 +11,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from ..._core import keys
-from ..._core.batches import over_members
+from ..._core.batches import for_batches, on_all_cores, one_cpu, over_members
 from ..._core.compilation import soon_compiled
 from ..._core.types import Matrix, Samples, Vector
 from ...data import TimeSeries
@@ -20,7 +20,7 @@ from .calibration import calibration_matrix, perturbed, stein_error, stein_matri
 from .noise import noise_frame, restoring_map
 
 _BLOCK = 1 << 16
-_CACHED_BLOCK = 1 << 11
+_CACHED_BLOCKS = 1 << 8, 1 << 11
 _STEIN_PARTS = 10
 _RESTORED = 1 << 17
 _FEW = 8
@@ -38,7 +38,7 @@ class Score(eqx.Module):
     gain: Float[Array, "var var"]
     low: Float[Array, " var"]
     high: Float[Array, " var"]
-    network: Callable | None = None
+    network: Any = None
     frame: Float[Array, "var var"] | None = None
 
     @classmethod
@@ -61,18 +61,23 @@ class Score(eqx.Module):
 
     def __call__(self, x: Float[Array, " var"]) -> Float[Array, " var"]:
         """grad ln p at one state."""
+        return self.in_batch(x[None])[0]
+
+    def in_batch(self, x: Float[Array, "batch var"]) -> Float[Array, "batch var"]:
+        """grad ln p at each state of a batch."""
         if self.frame is None:
             return self._within(x)
         return _exactly(self.frame, self._within(_exactly(self.frame, x)))
 
-    def _within(self, x):
+    def _within(self, x: Float[Array, "batch var"]) -> Float[Array, "batch var"]:
+        """The same in the frame."""
         if self.network is None:
             return -_exactly(self.gain, _exactly(self.precision, x))
         inside = jnp.clip(x, self.low, self.high)
         beyond = x - inside
-        value = _exactly(self.gain, self.network(inside))
+        value = _exactly(self.gain, for_batches(self.network)(inside))
         outwards = value * beyond > 0
-        fade = jnp.exp(-0.25 * jnp.sum(beyond**2) ** 2)
+        fade = jnp.exp(-0.25 * jnp.sum(beyond**2, axis=1, keepdims=True) ** 2)
         return fade * jnp.where(outwards, 0.0, value) - _exactly(self.precision, beyond)
 
     def scaled_by(self, matrix: Matrix) -> "Score":
@@ -92,14 +97,15 @@ class Score(eqx.Module):
         return eqx.tree_at(lambda s: s.network, self, self.network.flat(len(self.low), half))
 
     def over(self, samples: Samples) -> Samples:
-        """grad ln p at many states, in blocks of bounded memory (on a CPU, such that a block stays in its cache)."""
-        block = _CACHED_BLOCK if jax.default_backend() == "cpu" else _BLOCK
+        """grad ln p at many states, in blocks of bounded memory, shared out over the cores of a CPU."""
+        block = int(np.clip(_power_of_two(len(samples)) // 4, *_CACHED_BLOCKS)) if one_cpu() else _BLOCK
         score = self.flat()
-        values = np.empty(samples.shape, np.float32)
-        for i in range(0, len(samples), block):
+
+        def evaluate(i: int) -> Samples:
             part = samples[i : i + block]
-            values[i : i + block] = np.asarray(_evaluate(score, _filled(part)))[: len(part)]
-        return values
+            return np.asarray(_evaluate(score, _filled(part)))[: len(part)]
+
+        return np.concatenate(on_all_cores(evaluate, range(0, len(samples), block)) or [np.empty(samples.shape)])
 
 
 def _is_none(leaf: Any) -> bool:
@@ -116,20 +122,23 @@ def covariance_matrix(samples: Samples, noise_level: float = 0.0) -> Matrix:
     return total / len(samples) + noise_level**2 * np.eye(size)
 
 
-def _exactly(matrix: Array, vector: Array) -> Array:
-    """Matrix times vector without the shortened numbers that a GPU uses for products by default.
+def _exactly(matrix: Array, vectors: Array) -> Array:
+    """Matrix times each vector without the shortened numbers that a GPU uses for products by default.
 
     For a few variables it is written as a sum, which is computed together with what is around it.
     """
-    if len(vector) <= _FEW:
-        return jnp.sum(matrix * vector, axis=-1)
-    return jnp.matmul(matrix, vector, precision=jax.lax.Precision.HIGHEST)
+    if len(matrix) <= _FEW:
+        return jnp.sum(matrix * vectors[:, None], axis=-1)
+    return jnp.matmul(vectors, matrix.T, precision=jax.lax.Precision.HIGHEST)
 
 
 def _filled(samples: Samples) -> Samples:
     """Rows of zeros added up to a power of two, so that few programs serve samples of every number."""
-    rows = 1 << max(len(samples) - 1, 0).bit_length()
-    return np.pad(samples, ((0, rows - len(samples)), (0, 0)))
+    return np.pad(samples, ((0, _power_of_two(len(samples)) - len(samples)), (0, 0)))
+
+
+def _power_of_two(least: int) -> int:
+    return 1 << max(least - 1, 0).bit_length()
 
 
 @soon_compiled

@@ -65,33 +65,15 @@ def by_library(h: Fields, kernel: Kernel) -> Fields:
 
 def by_mode(h: Fields, kernel: Kernel) -> Fields:
     """One product per Fourier mode."""
-    return _through_modes(h, *_kernel_modes(kernel, h.shape[1]))
+    return _through_modes(h, *kernel_modes(kernel, h.shape[1]))
 
 
-class ModalConvolution(eqx.Module):
-    """A convolution for a ring of known length with the modes of its kernel at hand: to be applied many times."""
-
-    paired: Float[Array, "wave input output"]
-    lone: Float[Array, "mode input output"]
-    bias: Float[Array, " out"]
-
-    @classmethod
-    def of(cls, convolution: Convolution, points: int, inputs: int) -> "ModalConvolution":
-        """The same function as the convolution of fields of that shape, with stride 1."""
-        return cls(
-            *_kernel_modes(convolution.weight.reshape(-1, inputs, len(convolution.bias)), points), convolution.bias
-        )
-
-    def __call__(self, h: Fields) -> Fields:
-        return _through_modes(h, self.paired, self.lone) + self.bias
-
-
-def _kernel_modes(kernel: Kernel, points: int) -> tuple[Array, Array]:
+def kernel_modes(kernel: Kernel, points: int) -> tuple[Array, Array]:
     """sum_i w_i exp(2 pi i k offset_i / points): real matrices for (cosine, sine) of each wave, and for the lone modes.
 
     The mean and, on a ring of even length, the shortest wave are alone and real.
     """
-    waves, phases = _transforms(points, len(kernel))[2:]
+    waves, phases = transforms(points, len(kernel))[2:]
     real, imaginary = (jnp.tensordot(jnp.asarray(phase, kernel.dtype), kernel, 1) for phase in phases)
     rows = jnp.concatenate([real, imaginary], axis=2), jnp.concatenate([-imaginary, real], axis=2)
     return jnp.concatenate([row[:waves] for row in rows], axis=1), real[waves:]
@@ -99,7 +81,7 @@ def _kernel_modes(kernel: Kernel, points: int) -> tuple[Array, Array]:
 
 def _through_modes(h: Fields, paired: Array, lone: Array) -> Fields:
     """To the modes, a product in each, and back."""
-    to_modes, to_points, waves, _ = _transforms(h.shape[1], 1)
+    to_modes, to_points, waves, _ = transforms(h.shape[1], 1)
     modes = jnp.tensordot(jnp.asarray(to_modes, h.dtype), h, [[1], [1]])
     pairs = jnp.matmul(jnp.concatenate([modes[:waves], modes[waves : 2 * waves]], axis=2), paired)
     answers = jnp.concatenate([*jnp.split(pairs, 2, axis=2), jnp.matmul(modes[2 * waves :], lone)])
@@ -107,7 +89,7 @@ def _through_modes(h: Fields, paired: Array, lone: Array) -> Fields:
 
 
 @cache
-def _transforms(points: int, taps: int) -> tuple[np.ndarray, np.ndarray, int, tuple[np.ndarray, np.ndarray]]:
+def transforms(points: int, taps: int) -> tuple[np.ndarray, np.ndarray, int, tuple[np.ndarray, np.ndarray]]:
     """Real Fourier transform and its inverse as matrices, number of complex modes, phases of the kernel's taps.
 
     Order of modes: cosines, then sines, of the complex ones; then the mean and, if there is one, the shortest wave.

@@ -23,7 +23,7 @@ class Residual(eqx.Module):
         return jnp.matmul(self.linear, x, precision=Precision.HIGHEST) + self.network(x)
 
     def in_batch(self, x: Float[Array, "batch var"]) -> Float[Array, "batch var"]:
-        """A batch while training."""
+        """A batch of states."""
         return jnp.matmul(x, self.linear.T, precision=Precision.HIGHEST) + self.network.in_batch(x)
 
     def frozen(self, x: Float[Array, "batch var"]) -> "Residual":

@@ -15,7 +15,8 @@ from jaxtyping import Array, Float
 
 from ...._core import checks
 from ...._core.errors import ArgumentError
-from .convolution import SHORT_RING, Convolution, Fields, ModalConvolution, on_cpu
+from .convolution import SHORT_RING, Convolution, Fields, on_cpu
+from .modal import ModalUNet
 
 _VARIANCE_FLOOR = 1e-5
 
@@ -64,17 +65,6 @@ class Block(eqx.Module):
         folded = self.norms[0].folded_into(first, inner), self.norms[1].folded_into(second, second(middle))
         return Block(folded, None)
 
-    def in_modes(self, h: Fields) -> "Block":
-        """The block with the Fourier modes of its kernels worked out for fields of this shape."""
-        (first, second), points = self.convolutions, h.shape[1]
-        return Block(
-            (
-                ModalConvolution.of(first, points, h.shape[2]),
-                ModalConvolution.of(second, points, len(first.bias)),
-            ),
-            self.norms,
-        )
-
 
 class UNet(eqx.Module):
     """Encoder, bottleneck and decoder with skips, then a 1x1 convolution."""
@@ -99,15 +89,12 @@ class UNet(eqx.Module):
         """The network with its normalisations frozen at their statistics over `x` and folded away."""
         return self._with_blocks(x, Block.frozen)
 
-    def flat(self, dimension: int, half: bool = False) -> "UNet | FlatUNet":
+    def flat(self, dimension: int, half: bool = False) -> "UNet | FlatUNet | ModalUNet":
         """The form in which it is stepped fastest; on a GPU with `half` the digits if that will do."""
         if not on_cpu():
-            return _flattened(self, dimension, jnp.dtype(jnp.bfloat16 if half else jnp.float32))
-        return self.in_modes(dimension) if dimension // self.description.channels <= SHORT_RING else self
-
-    def in_modes(self, dimension: int) -> "UNet":
-        """The network with the Fourier modes of its kernels worked out, for states of that dimension."""
-        return self._with_blocks(jnp.zeros((1, dimension)), Block.in_modes)
+            return _rewritten(FlatUNet, self, dimension, jnp.dtype(jnp.bfloat16 if half else jnp.float32))
+        short = dimension // self.description.channels <= SHORT_RING
+        return _rewritten(ModalUNet, self, dimension, jnp.dtype(jnp.float32)) if short else self
 
     def scaled_by(self, factor: float) -> "UNet":
         """The network times a number, absorbed in its last layer."""
@@ -227,8 +214,8 @@ class FlatUNet(eqx.Module):
     levels: int = eqx.field(static=True)
 
     @classmethod
-    def of(cls, network: UNet, dimension: int, dtype: Any = jnp.float32) -> "FlatUNet":
-        """Write out the convolutions for states of that dimension, with numbers of that kind."""
+    def of(cls, network: UNet, dimension: int) -> "FlatUNet":
+        """Write out the convolutions for states of that dimension."""
         points, widths = dimension // network.description.channels, [network.description.channels]
         encoder, decoder, sizes = [], [], []
         for block, down in zip(network.encoder, network.down):
@@ -247,8 +234,7 @@ class FlatUNet(eqx.Module):
             matrix, bias = _written_out(block.convolutions[1], *inner)
             decoder += [(matrix, bias[:0], bias)]
         encoder.append(_written_out(network.out, *inner))
-        whole = cls(encoder, decoder, network.description.channels, len(network.encoder))
-        return jax.tree.map(lambda array: array.astype(dtype), whole)
+        return cls(encoder, decoder, network.description.channels, len(network.encoder))
 
     def __call__(self, x: Float[Array, " var"]) -> Float[Array, " var"]:
         h, skips, layers = x.reshape(self.channels, -1).T.reshape(-1), [], iter(self.encoder)
@@ -267,11 +253,15 @@ class FlatUNet(eqx.Module):
             h = jax.nn.swish(h @ matrix + bias)
         return _affine(next(layers), h).reshape(-1, self.channels).T.reshape(-1).astype(x.dtype)
 
+    def in_batch(self, x: Float[Array, "batch var"]) -> Float[Array, "batch var"]:
+        """A batch of states."""
+        return jax.vmap(self)(x)
+
 
 @eqx.filter_jit
-def _flattened(network: UNet, dimension: int, dtype: np.dtype) -> FlatUNet:
+def _rewritten(form: type[FlatUNet] | type[ModalUNet], network: UNet, dimension: int, dtype: np.dtype) -> Any:
     """One program: its many small steps would each be compiled on their own."""
-    return FlatUNet.of(network, dimension, dtype)
+    return jax.tree.map(lambda array: array.astype(dtype), form.of(network, dimension))
 
 
 def _affine(layer: tuple[Array, Array], h: Array) -> Array:
