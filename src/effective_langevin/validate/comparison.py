@@ -12,7 +12,7 @@ from .._core import checks, html, numbers
 from .._core.errors import DataError
 from .._core.resampling import jackknife
 from .._core.types import Matrix
-from ..data import TimeSeries
+from ..data import Standardizer, TimeSeries
 from ..diagnose import Diagnosis, diagnose
 from ..estimate.mobility.base import integral_times
 from ..model import LangevinModel
@@ -120,14 +120,14 @@ def validate(
     `LangevinModel.simulate`, such as the stepper.
     """
     checks.instance_of("series", series, (TimeSeries,))
-    series = model.transformed(series)
-    standard = model.units.to_standard
+    series = model.on_circles(model.transformed(series))
+    standard = Standardizer.from_series(series).to_standard if model.circles else model.units.to_standard
     times = integral_times(series.map(standard))
     lags = comparison_lags(times, series)
     members = _MEMBERS if members is None else checks.integer_at_least("members", members, 1)
     frames = max(2 * int(lags[-1]), min(series.n_samples, _MODEL_SAMPLES) // members, 100)
     options = {"dt": series.dt, "transformed": True, **(simulation or {})}
-    paths = model.simulate(duration or frames * series.dt, members, seed, **options)
+    paths = model.on_circles(model.simulate(duration or frames * series.dt, members, seed, **options))
     lags = lags[lags <= _REACH * min(len(s) for s in paths.segments)]
     edges = histogram_edges(series.stacked())
     data_statistics, model_statistics = (series_statistics(s, edges, lags) for s in (series, paths))

@@ -9,6 +9,7 @@ mobility depends on the state, Phi(T) drifts with T and only its limit at T -> 0
 are split into the independent blocks of the symmetry, on a ring one per Fourier mode, and solved block by block.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, cast
@@ -21,10 +22,12 @@ from ..._core import checks
 from ..._core.resampling import jackknife, jackknife_error, left_out
 from ..._core.types import LagMatrices, Matrix, Samples
 from ...data import LaggedMoments, TimeSeries, lagged_moments
+from ..circles import Circles
 from ..score import ScoreFit
 from ..score.calibration import perturbed
 from ..symmetry import NoSymmetry, Symmetry, Translations, TranslationsAndReflections
 from .base import Inference, error_groups, integral_times
+from .circles import CircleMoments
 from .horizons import Combination, best_combination, quadrature_error
 from .quadrature import Exponentials, Frame, integrated, integrated_along, spanning_frame
 
@@ -51,6 +54,8 @@ class IntegratedResponse:
     where the response G changes sign: beyond that the motion swings back, and no mobility follows. Where the noise
     level exceeds the spread of the data in some direction, clean samples say nothing about the score there: G is then
     evaluated at x + sigma z, averaged over z and -z, and Phi gets its typical value in such directions.
+
+    Of angles it is the response of their cos and sin that is followed (`circles`).
     """
 
     lags: int | None = None
@@ -58,6 +63,10 @@ class IntegratedResponse:
     def __post_init__(self):
         if self.lags is not None:
             checks.integer_at_least("lags", self.lags, 6)
+
+    def knows_angles(self, periods: Sequence[float | None]) -> bool:
+        """Whether the mobility can be one of angles: of any."""
+        return True
 
     def infer(self, series: TimeSeries, score: ScoreFit, *, symmetry: Symmetry, key: jax.Array) -> Inference:
         """The score on the data, then what follows from both."""
@@ -71,12 +80,11 @@ class IntegratedResponse:
         self, series: TimeSeries, scores: list[Samples], symmetry: Symmetry, noise_level: float, at_clean: bool = True
     ) -> Inference:
         """The regime, then correlations and responses on one set of lags, then one Phi out of all horizons."""
+        if isinstance(symmetry, Circles):
+            return self._of_angles(series, scores, symmetry)
         times, smoothness = integral_times(series), smoothness_of(series)
         ballistic = smoothness > _BALLISTIC
-        if ballistic:
-            lags = widening_lags(self.lags or int(max(_REACH * times.max() / series.dt, 16)), series)
-        else:
-            lags = np.arange(2 * ((self.lags or int(np.clip(0.5 * times.min() / series.dt, 8, 24))) // 2) + 1)
+        lags = self._lags(series, times, ballistic)
         moments = _Moments.of(series, scores, lags, error_groups(series, times), at_clean)
         if not ballistic:
             moments = moments.with_rates(series, scores)
@@ -90,6 +98,27 @@ class IntegratedResponse:
             quadratic_variation_slope=smoothness,
             **_before_projection(infer, moments, symmetry),
         )
+
+    def _lags(self, series: TimeSeries, times: np.ndarray, ballistic: bool) -> np.ndarray:
+        """Far and widening for smooth motion, otherwise an even number up to half the shortest integral time."""
+        if ballistic:
+            return widening_lags(self.lags or int(max(_REACH * times.max() / series.dt, 16)), series)
+        return np.arange(2 * ((self.lags or int(np.clip(0.5 * times.min() / series.dt, 8, 24))) // 2) + 1)
+
+    def _of_angles(self, series: TimeSeries, scores: list[Samples], circles: Circles) -> Inference:
+        """The same from the smooth functions on the circles, whose regime and integral times count."""
+        mean = circles.embedded(series.stacked()).mean(axis=0)
+        smooth = TimeSeries([circles.embedded(s) - mean for s in series.segments], series.dt)
+        times, smoothness = integral_times(smooth), smoothness_of(smooth)
+        lags = self._lags(smooth, times, smoothness > _BALLISTIC)
+        moments = CircleMoments.of(series, scores, circles, lags, error_groups(smooth, times))
+        if smoothness > _BALLISTIC:
+            estimate, evidence = _where_the_rise_ends(moments, circles)
+        else:
+            found = _Combined.of(moments, circles, 0)
+            estimate, evidence = found.phi, found.evidence()
+        found_in = {"integral_times": times.tolist(), "quadratic_variation_slope": smoothness}
+        return Inference.of(estimate, moments.groups, **{"horizon": moments.tau[1:].tolist(), **evidence}, **found_in)
 
 
 @dataclass(frozen=True)
@@ -222,6 +251,21 @@ def _effective(moments: _Moments, symmetry: Symmetry, unresolved_below: float):
     return estimate, evidence
 
 
+def _where_the_rise_ends(moments: CircleMoments, circles: Circles):
+    """Phi of smooth motion on circles at the horizon where its trace stops rising."""
+    curve = moments.phi_by_horizon(np.ones(moments.groups), circles)
+    trace = np.trace(curve, axis1=1, axis2=2)
+    falls = np.flatnonzero(np.diff(trace) <= 0)
+    end = int(falls[0]) if len(falls) else len(trace) - 1
+    evidence = {
+        "horizon_rule": "finite",
+        "chosen_horizon": [float(moments.tau[end + 1])],
+        "rise_ended": [bool(len(falls))],
+        "phi_by_horizon": curve.tolist(),
+    }
+    return lambda weights: moments.phi_by_horizon(weights, circles)[end], evidence
+
+
 def _resolved_directions(variance: Matrix, below: float) -> np.ndarray:
     """Orthonormal directions in which a block of the covariance exceeds `below`, as columns."""
     values, vectors = np.linalg.eigh(variance)
@@ -278,7 +322,7 @@ def _instantaneous(moments: _Moments, symmetry: Symmetry, unresolved_below: floa
 class _Combined:
     """The best combination of Phi(T) beyond the lag `first`."""
 
-    moments: _Moments
+    moments: "_Moments | CircleMoments"
     symmetry: Symmetry
     first: int
     by_horizon: LagMatrices
@@ -286,7 +330,7 @@ class _Combined:
     combination: Combination
 
     @classmethod
-    def of(cls, moments: _Moments, symmetry: Symmetry, first: int) -> "_Combined":
+    def of(cls, moments: "_Moments | CircleMoments", symmetry: Symmetry, first: int) -> "_Combined":
         tau, everything = moments.tau[first:], np.ones(moments.groups)
         fine, coarse = (moments.phi_by_horizon(everything, symmetry, first, stride) for stride in (1, 2))
         others = left_out(lambda weights: moments.phi_by_horizon(weights, symmetry, first), moments.groups)

@@ -1,6 +1,6 @@
 """What a learned score is, and how any strategy is turned into one with its Stein matrix."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -14,6 +14,7 @@ from ..._core import keys
 from ..._core.batches import over_members
 from ..._core.types import Matrix, Samples, Vector
 from ...data import TimeSeries
+from ..circles import Circles
 from ..symmetry import Symmetry
 from .calibration import calibration_matrix, stein_error, stein_matrix
 
@@ -44,10 +45,17 @@ class Score(eqx.Module):
         return cls(jnp.asarray(precision, jnp.float32), jnp.eye(size), jnp.zeros(size), jnp.zeros(size))
 
     @classmethod
-    def trained_on(cls, samples: Samples, network: Callable, noise_level: float, tail: float = 0.0005) -> "Score":
-        """The score given by a network, within the range of each variable that leaves out `tail` on either side."""
+    def trained_on(
+        cls, samples: Samples, network: Callable, noise_level: float, tail: float = 0.0005, angles: Sequence[int] = ()
+    ) -> "Score":
+        """The score given by a network, within the range of each variable that leaves out `tail` on either side.
+
+        `angles` are the variables that the network is periodic in: on a circle nothing lies beyond the data.
+        """
         precision = np.linalg.inv(covariance_matrix(samples, noise_level))
-        return cls.learned(network, precision, *np.quantile(samples, [tail, 1 - tail], axis=0))
+        box = np.quantile(samples, [tail, 1 - tail], axis=0)
+        box[:, list(angles)] = np.array([[-np.inf], [np.inf]])
+        return cls.learned(network, precision, *box)
 
     @classmethod
     def learned(cls, network: Callable, precision: Matrix, low: Vector, high: Vector) -> "Score":
@@ -163,12 +171,13 @@ def estimate_score(series: TimeSeries, strategy: ScoreStrategy, symmetry: Symmet
     """
     train, held_out = (part.stacked(np.float32) for part in series.split())
     score, noise_level, diagnostics = strategy.learn(train, held_out, symmetry=symmetry, key=keys.named(key, "learn"))
+    tests = symmetry.stein_tests(train) if isinstance(symmetry, Circles) else None
     if strategy.calibrate:
-        stein = stein_matrix(score.over, train, noise_level, key=keys.named(key, "calibration"))
+        stein = stein_matrix(score.over, train, noise_level, key=keys.named(key, "calibration"), tests=tests)
         score = score.scaled_by(calibration_matrix(symmetry.project(stein)))
         diagnostics = {**diagnostics, "stein_before_calibration": stein.tolist()}
     parts = [
-        stein_matrix(score.over, part, noise_level, key=keys.named(key, f"stein {i}"))
+        stein_matrix(score.over, part, noise_level, key=keys.named(key, f"stein {i}"), tests=tests)
         for i, part in enumerate(np.array_split(held_out, _STEIN_PARTS))
     ]
     parts = [symmetry.project(part) for part in parts]
