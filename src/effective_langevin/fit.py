@@ -48,10 +48,11 @@ def fit(
 
     `preprocess` is a transform of `el.preprocess`, or several in order: the equation is one of the variables that they
     leave, and simulated paths come back in those of the series; angles named by a last `Periodic` stay angles. `score`
-    defaults to `KGMM` up to 6 variables, or two angles, and `DenoisingScore` above; `mobility` to `IntegratedResponse`. What is not given is chosen from the data; the evidence
-    is in `model.diagnostics`. A `symmetry` of the process, such as `Translations()`, is imposed on score and mobility,
-    and tested on the data. `show_progress` draws a bar per stage. With a folder `checkpoint`, an interrupted fit
-    continues where it was when called again with the same arguments.
+    defaults to `KGMM` up to 6 variables, or two angles, and `DenoisingScore` above; `mobility` to `IntegratedResponse`.
+    What is not given is chosen from the data; the evidence is in `model.diagnostics`. A `symmetry` of the process, such
+    as `Translations()`, is imposed on score and mobility, and tested on the data. `show_progress` draws a bar per
+    stage. With a folder `checkpoint`, an interrupted fit continues where it was when called again with the same
+    arguments.
     """
     checks.instance_of("series", series, (TimeSeries,), "Wrap your array first: el.TimeSeries(values, dt=...).")
     chain = as_chain(preprocess)

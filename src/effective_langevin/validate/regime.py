@@ -1,15 +1,17 @@
 """What was done and why, in words: forced, transformed, smooth at its interval, or narrower than the noise."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
 from ..model import LangevinModel
+from .basins import Basins
 from .ring_comparison import RingComparison
 from .wording import after_number, plus_minus, short
 
 if TYPE_CHECKING:
     from .comparison import Validation
+    from .original import OriginalVariables
 
 
 def ballistic(model: LangevinModel) -> bool:
@@ -79,13 +81,17 @@ def state_dependent(validation: "Validation") -> str:
 
 
 def on_circles(validation: "Validation") -> str:
-    """What cos and sin in place of angles mean for a constant mobility; nothing where there are none."""
+    """What was done with angles: what their basins hold, or what cos and sin in their place mean; else nothing."""
+    circles, original = validation.model.circles, validation.original
+    if circles and original:
+        return " ".join(["Angles:", *_basins(validation)])
     if not any(step["kind"] == "Periodic" for step in validation.model.provenance.get("preprocess", ())):
         return ""
     return (
         "Angles: cos and sin lie on circles, and motion along a circle has noise whose direction turns with the state. "
         "A constant mobility pushes states off the circles, where the data have none; only their angle, with the "
-        "transforms undone, is to be compared with the data."
+        "transforms undone, is to be compared with the data. With the default score and mobility, and no transform "
+        "after it, `Periodic` leads to an equation of the angles themselves, which has none of this."
     )
 
 
@@ -100,6 +106,8 @@ def own_variables(validation: "Validation") -> str:
     original, transform = validation.original, validation.model.transform
     if original is None or transform is None:
         return ""
+    if validation.model.circles:
+        return _of_angles(validation)
     kinds = ", ".join(step["kind"] for step in validation.model.provenance.get("preprocess", ())) or "a transform"
     worst = original.data.names[int(np.argmax(original.kl_by_variable()))]
     metrics = validation.metrics
@@ -110,6 +118,34 @@ def own_variables(validation: "Validation") -> str:
         f"reproduced, by a KL divergence of {density} nats ({short(metrics['pdf_kl_original_floor'])} between two "
         "halves of the data)."
     )
+
+
+def _of_angles(validation: "Validation") -> str:
+    """That cos and sin of angles are compared, and how the densities of the angles themselves do."""
+    original, metrics = cast("OriginalVariables", validation.original), validation.metrics
+    worst = original.data.names[int(np.argmax(original.kl_by_variable()))]
+    density = plus_minus(metrics["pdf_kl_original"], metrics["pdf_kl_original_se"])
+    return (
+        f"Variables: the equation is one of {_some(validation.model.names)}, and its score is periodic in the angles "
+        "among them. This page compares their cos and sin, which no border of a period cuts. Of the angles themselves, "
+        f"the density of {worst} is the worst reproduced, by a KL divergence of {density} nats "
+        f"({short(metrics['pdf_kl_original_floor'])} between two halves of the data)."
+    )
+
+
+def _basins(validation: "Validation") -> list[str]:
+    """A sentence on each angle that the series has as well."""
+    circles, original = validation.model.circles, cast("OriginalVariables", validation.original)
+    assert circles is not None
+    sentences = []
+    for number, column in enumerate(circles.columns):
+        name = circles.names[column]
+        if name in original.data.names:
+            place = original.data.names.index(name)
+            samples = [series.stacked()[:, place] for series in (original.data, original.paths)]
+            lowest, unit = float(circles.lowest[number]), circles.units[column]
+            sentences.append(f"{Basins.of(*samples, lowest, circles.period, name, unit).words()}.")
+    return sentences
 
 
 def _some(names: tuple[str, ...], most: int = 6) -> str:

@@ -91,16 +91,16 @@ def _pair_figure(validation: Validation):
     pairs = _pairs(validation)
     if not pairs:
         return None
-    edges = validation.data_statistics.edges
+    # Of angles it is these that belong together, not their cos and sin.
+    shown = validation.original if validation.model.circles and validation.original else validation
+    edges = shown.data_statistics.edges
     group = _PAIR_GROUPS[validation.data.n_samples < _PAIR_SAMPLES]
 
     def densities(samples: np.ndarray) -> dict[tuple[int, int], Matrix]:
         return {(i, j): gaussian_filter(pair_histogram(samples, edges, i, j, group), 1.0) for i, j in pairs}
 
-    data, model = densities(validation.data.stacked()), densities(validation.paths.stacked())
-    return plots.plot_pair_densities(
-        edges[:, ::group], data, model, names=validation.data.names, units=validation.data.units
-    )
+    data, model = densities(shown.data.stacked()), densities(shown.paths.stacked())
+    return plots.plot_pair_densities(edges[:, ::group], data, model, names=shown.data.names, units=shown.data.units)
 
 
 def _acf_figure(validation: Validation):

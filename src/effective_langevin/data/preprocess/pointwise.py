@@ -21,8 +21,9 @@ class Periodic:
     """Angles become cos and sin, two variables each, so that the border of the period is no jump.
 
     As the last transform before a fit it says that these variables are angles: the equation is then one of the angles
-    themselves, with a score that is periodic in them, and cos and sin are what it is compared in. Inversion takes the angle of the point, arctan2(sin, cos), and disregards its distance from the origin: it returns
-    angles modulo the period, in [0, period) if all fitted ones were non-negative, otherwise around zero.
+    themselves, with a score that is periodic in them, and cos and sin are what it is compared in. Inversion takes the
+    angle of the point, arctan2(sin, cos), and disregards its distance from the origin: it returns angles modulo the
+    period, in [0, period) if all fitted ones were non-negative, otherwise around zero.
     """
 
     variables: Sequence[str] | None = None

@@ -1,108 +1,120 @@
 """The integrated response of smooth functions on circles, for variables that are angles.
 
-With f = cos and sin of each angle and the other variables as they are, f_n a function of x_j alone,
+With e = cos and sin of every angle, other variables as they are, and f_j a combination of those of x_j alone,
 
-    C_mn(T) - C_mn(0) = sum_i Phi_ij int_0^T < f_m(t + tau) [s_i f_n' + delta_ij f_n''](t) > dtau
+    < e(T) f_j(0) > - < e f_j > = sum_k Phi_kj int_0^T < e(t + tau) [s_k f_j' + delta_kj f_j''](t) > dtau
 
-at every T, as on the line, where f = x leaves s_i alone in the brackets. Each column of Phi has as many equations as
-there are pairs m, n for its variable; it is their least-squares solution, with f_m as independent of each other as
-they can be made.
+at every T, means removed. On the line, where e = f = x, it is the response of `response`. Every column of Phi has as
+many equations as there are entries of e, and is their least-squares solution.
 """
 
 from dataclasses import dataclass
 
 import numpy as np
+import scipy.linalg
 
-from ..._core.types import LagMatrices, Samples
+from ..._core.types import LagMatrices, Matrix, Samples
 from ...data import LaggedMoments, TimeSeries, lagged_moments
 from ..circles import Circles
 from ..symmetry import Symmetry
-from .quadrature import Exponentials, integrated, spanning_frame
+from .quadrature import integrated
 
 
 @dataclass(frozen=True)
 class CircleMoments:
-    """Correlations of f and its responses, in groups of time; (f, f) and the brackets beside each other in `joint`."""
+    """Lagged moments of e with f and with s_k f_j', in groups of time.
 
-    joint: LaggedMoments
-    slopes: np.ndarray
-    whitening: np.ndarray
+    `slopes` is < e' f_j' >, with which the response begins by Stein's identity; `whitening` makes the entries of e
+    independent. f_j'' = -rate_j^2 f_j, but for a constant, where x_j is an angle, and zero elsewhere.
+    """
+
+    moments: LaggedMoments
+    slopes: Matrix
+    whitening: Matrix
+    circles: Circles
     dt: float
-    owners: tuple[int, ...]
 
     @classmethod
     def of(
         cls, series: TimeSeries, scores: list[Samples], circles: Circles, lags: np.ndarray, groups: int
     ) -> "CircleMoments":
         """From a standardised series and the score on its samples."""
-        mean = circles.embedded(series.stacked()).mean(axis=0)
-        features = [circles.embedded(s) - mean for s in series.segments]
-        both = [
-            np.concatenate([f, _brackets(x, s, circles)], axis=1)
-            for f, x, s in zip(features, series.segments, scores)
+        samples = series.stacked()
+        mean, slope = circles.embedded(samples).mean(axis=0), circles.embedded(samples, 1)
+        future = [circles.embedded(x) - mean for x in series.segments]
+        chosen = _followed(series, future, scores, circles)
+        past = [
+            np.concatenate([e @ chosen, _pushes(score, circles.embedded(x, 1) @ chosen)], axis=1)
+            for e, x, score in zip(future, series.segments, scores)
         ]
-        slopes = circles.embedded(series.stacked(), 1)
-        square = slopes.T @ slopes / len(slopes)
-        covariance = lagged_moments(features, features, [0]).mean()[0]
-        values, vectors = np.linalg.eigh(covariance)
-        whitening = (vectors / np.sqrt(np.maximum(values, 1e-6 * values[-1]))).T
-        return cls(lagged_moments(both, both, lags, groups), square, whitening, series.dt, tuple(circles.owners))
+        spread, axes = np.linalg.eigh(np.cov(circles.embedded(samples).T).reshape(len(mean), -1))
+        whitening = (axes / np.sqrt(np.maximum(spread, 1e-6 * spread[-1]))).T
+        slopes = slope.T @ (slope @ chosen) / len(slope)
+        return cls(lagged_moments(future, past, lags, groups), slopes, whitening, circles, series.dt)
 
     @property
     def groups(self) -> int:
         """Number of groups of time."""
-        return len(self.joint.sums)
+        return len(self.moments.sums)
 
     @property
     def tau(self) -> np.ndarray:
         """Lag times."""
-        return self.dt * self.joint.lags
-
-    @property
-    def variables(self) -> int:
-        """Number of variables."""
-        return self.owners[-1] + 1
+        return self.dt * self.moments.lags
 
     def phi_by_horizon(self, weights: np.ndarray, symmetry: Symmetry, first: int = 0, stride: int = 1) -> LagMatrices:
         """Phi(T) for every horizon T beyond the lag `first`; no symmetry but that of the circles."""
-        moments, size = self.joint.mean(weights), len(self.owners)
-        chosen = slice(first, None, stride)
-        c, g, tau = moments[chosen, :size, :size], moments[chosen, :size, size:], self.tau[chosen]
-        integral = self._integrals(moments[chosen][:2], g, tau)
-        change, integral, start = (self.whitening @ a for a in (c - c[0], integral, moments[0, :size, size:]))
-        columns = [self._column(j, change[1:], integral[1:], start) for j in range(self.variables)]
+        moments, size = self.whitening @ self.moments.mean(weights), len(self.circles.periods)
+        correlation, pushes = moments[..., :size], moments[..., size:].reshape(*moments.shape[:2], size, size)
+        lags, columns = slice(first, None, stride), []
+        for j in range(size):
+            response = self._response(j, correlation[..., j], pushes[..., j])[lags]
+            integral, change = integrated(response, self.tau[lags]), correlation[lags, :, j] - correlation[first, :, j]
+            columns.append(np.einsum("tij,tj->ti", np.linalg.pinv(integral[1:]), change[1:]))
         return np.stack(columns, axis=-1)
 
-    def _integrals(self, ends: np.ndarray, response: np.ndarray, tau: np.ndarray) -> np.ndarray:
-        """The integrated response, along the exponentials of the process where the sampling allows for them."""
-        found = Exponentials.through(*ends, tau[1] - tau[0], spanning_frame(self.joint.mean()[0]))
-        if found is None:
-            return integrated(response, tau)
-        value, integral = (np.real(a) for a in found.at(tau - tau[0], len(self.owners)))
-        return integral + integrated(response - value, tau)
-
-    def _column(self, j: int, change: np.ndarray, integral: np.ndarray, start: np.ndarray) -> np.ndarray:
-        """Phi_ij for all i, at every horizon, scaled such that the response begins where Stein's identity has it."""
-        own, size = [n for n, owner in enumerate(self.owners) if owner == j], self.variables
-        blocks = [slice(n * size, (n + 1) * size) for n in own]
-        target = np.concatenate([self.whitening @ self._start(n) for n in own])
-        scaling = np.linalg.lstsq(np.concatenate([start[:, b] for b in blocks]), target, rcond=None)[0]
-        design = np.concatenate([integral[..., b] for b in blocks], axis=-2) @ scaling
-        wanted = np.concatenate([change[..., n] for n in own], axis=-1)
-        return np.einsum("tij,tj->ti", np.linalg.pinv(design), wanted)
-
-    def _start(self, n: int) -> np.ndarray:
-        """-< d_i f_m f_n' >: what < f_m [s_i f_n' + delta_ij f_n''] > is for the exact score."""
-        start = np.zeros((len(self.owners), self.variables))
-        for m, owner in enumerate(self.owners):
-            start[m, owner] = -self.slopes[m, n]
-        return start
+    def _response(self, j: int, correlation: np.ndarray, pushes: np.ndarray) -> np.ndarray:
+        """G(tau) of f_j, (lag, entry, var), the score scaled so that it begins as that of the exact score would."""
+        period, response = self.circles.periods[j], np.zeros_like(pushes)
+        if period:
+            response[:, :, j] = -((2 * np.pi / period) ** 2) * correlation
+        own = np.array(self.circles.owners)[:, None] == np.arange(pushes.shape[-1])
+        start = self.whitening @ np.where(own, -self.slopes[:, j, None], 0.0)
+        return response + pushes @ np.linalg.lstsq(pushes[0], start - response[0], rcond=None)[0]
 
 
-def _brackets(x: Samples, score: Samples, circles: Circles) -> Samples:
-    """s_i f_n' + delta_ij f_n'' for every n and, within it, every i."""
-    first, second = circles.embedded(x, 1), circles.embedded(x, 2)
-    out = first[:, :, None] * np.asarray(score, float)[:, None, :]
-    for n, owner in enumerate(circles.owners):
-        out[:, n, owner] += second[:, n]
-    return out.reshape(len(x), -1)
+def _pushes(score: Samples, slopes: Samples) -> Samples:
+    """s_k f_j' for every k and, within it, every j."""
+    return (np.asarray(score, float)[:, :, None] * slopes[:, None, :]).reshape(len(score), -1)
+
+
+def _followed(series: TimeSeries, future: list[Samples], scores: list[Samples], circles: Circles) -> Matrix:
+    """The combination of cos and sin that is followed for each angle, (entry, var); elsewhere the variable itself.
+
+    Of the one that decays slowest and the one that decays fastest it is that with the larger mobility over one step:
+    where a response dies out between two samples, its integral comes out too large, and the mobility too small.
+    """
+    chosen = np.zeros((len(circles.owners), len(circles.periods)))
+    for j, period in enumerate(circles.periods):
+        own = np.flatnonzero(np.array(circles.owners) == j)
+        if not period:
+            chosen[own, j] = 1.0
+            continue
+        parts = [e[:, own] for e in future]
+        now, later = lagged_moments(parts, parts, [0, 1]).mean()
+        pairs = scipy.linalg.eigh(later + later.T, now)[1]
+        sizes = [_over_one_step(series, parts, scores, circles, own, pair, j) for pair in pairs.T]
+        chosen[own, j] = pairs[:, int(np.argmax(sizes))]
+    return chosen
+
+
+def _over_one_step(series, parts, scores, circles: Circles, own: np.ndarray, pair: np.ndarray, j: int) -> float:
+    """Phi_jj from the first step of one function of one angle, by the trapezoidal rule."""
+    rate = 2 * np.pi / float(circles.periods[j] or np.inf)
+    slopes = [circles.embedded(x, 1)[:, own] @ pair for x in series.segments]
+    values = [part @ pair for part in parts]
+    past = [np.column_stack([f, s[:, j] * slope]) for f, s, slope in zip(values, scores, slopes)]
+    (c, g), (c_later, g_later) = lagged_moments([f[:, None] for f in values], past, [0, 1]).mean()[:, 0]
+    start = -float(np.mean(np.concatenate(slopes) ** 2))
+    scale = (start + rate**2 * c) / g
+    return (c_later - c) / (0.5 * series.dt * (start + scale * g_later - rate**2 * c_later))

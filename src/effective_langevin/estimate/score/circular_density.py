@@ -31,7 +31,9 @@ class CircularDensity:
         across = round(cells ** (1 / size)) if cells else _CELLS[size]
         self.shape, self.samples = (max(across, 8),) * size, len(samples)
         self.transform = np.fft.fftn(_shared_out(samples, self.periods, self.shape) / len(samples))
-        waves = np.meshgrid(*(2 * np.pi * np.fft.fftfreq(n, p / n) for n, p in zip(self.shape, self.periods)), indexing="ij")
+        waves = np.meshgrid(
+            *(2 * np.pi * np.fft.fftfreq(n, p / n) for n, p in zip(self.shape, self.periods)), indexing="ij"
+        )
         self.waves = np.stack(waves)
 
     @property
@@ -76,7 +78,11 @@ def choose_noise_level(density: CircularDensity, held_out: Samples) -> tuple[flo
     best = int(np.argmin(means))
     errors = [float(np.std(loss - losses[best]) / np.sqrt(len(loss))) for loss in losses]
     chosen = next(i for i, mean in enumerate(means) if mean - means[best] <= errors[i])
-    evidence = {"noise_level": tried, "held_out_loss": [float(m - means[best]) for m in means], "standard_error": errors}
+    evidence = {
+        "noise_level": tried,
+        "held_out_loss": [float(m - means[best]) for m in means],
+        "standard_error": errors,
+    }
     return tried[chosen], {"noise_level_choice": evidence}
 
 

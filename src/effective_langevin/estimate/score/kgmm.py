@@ -17,8 +17,8 @@ import numpy as np
 
 from ..._core import checks, keys, progress
 from ..._core.types import Samples, Vector
-from ..partition import Tree, grow_tree, segment_sums
 from ..circles import Circles
+from ..partition import Tree, grow_tree, segment_sums
 from ..symmetry import Symmetry
 from . import circular_density
 from .base import Score
