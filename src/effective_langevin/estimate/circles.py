@@ -32,11 +32,6 @@ class Circles(NoSymmetry):
         return [i for i, period in enumerate(self.periods) if period]
 
     @property
-    def lines(self) -> list[int]:
-        """The variables that are not."""
-        return [i for i, period in enumerate(self.periods) if not period]
-
-    @property
     def owners(self) -> list[int]:
         """The variable that each entry of an embedded state is a function of."""
         return [i for i, period in enumerate(self.periods) for _ in range(2 if period else 1)]

@@ -1,7 +1,7 @@
 """Validation: simulate the model, compare with the data, attach errors and the data-against-data floor."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -23,6 +23,7 @@ from .steps import StepSizes
 
 _MEMBERS = 512
 _MODEL_SAMPLES = 600_000
+_OF_THE_LINE = ("edges", "tails")
 _REACH = 2 / 3  # of a simulated path: longer lags would have few pairs in it, or none
 
 
@@ -53,9 +54,13 @@ class Validation:
     def diagnosis(self) -> Diagnosis | None:
         """What `diagnose` says about the data in the model's own variables; None where they are too few for it."""
         try:
-            return diagnose(self.data)
+            found = diagnose(self.data)
         except DataError:
             return None
+        if self.model.circles is None:
+            return found
+        # The cos and sin of an angle end at 1 and have no tails because they do: nothing to be said about the angle.
+        return replace(found, findings=tuple(f for f in found.findings if f.name not in _OF_THE_LINE))
 
     def summary(self) -> str:
         """The verdict and the metrics as text."""

@@ -1,11 +1,11 @@
 """The integrated response of smooth functions on circles, for variables that are angles.
 
-With e = cos and sin of every angle, other variables as they are, and f_j a combination of those of x_j alone,
+With e = cos and sin of every angle, other variables as they are, and f any combination of those of x_j alone,
 
-    < e(T) f_j(0) > - < e f_j > = sum_k Phi_kj int_0^T < e(t + tau) [s_k f_j' + delta_kj f_j''](t) > dtau
+    < e(T) f(0) > - < e f > = sum_k Phi_kj int_0^T < e(t + tau) [s_k f' + delta_kj f''](t) > dtau
 
-at every T, means removed. On the line, where e = f = x, it is the response of `response`. Every column of Phi has as
-many equations as there are entries of e, and is their least-squares solution.
+at every T, means removed. On the line, where e = f = x, it is the response of `response`. Every column of Phi has an
+equation for each entry of e and each f, and is their least-squares solution.
 """
 
 from dataclasses import dataclass
@@ -19,18 +19,21 @@ from ..circles import Circles
 from ..symmetry import Symmetry
 from .quadrature import integrated
 
+_RESOLVED = 0.8
+
 
 @dataclass(frozen=True)
 class CircleMoments:
-    """Lagged moments of e with f and with s_k f_j', in groups of time.
+    """Lagged moments of e with every f and with s_k f', in groups of time; f number n is one of variable `owners[n]`.
 
-    `slopes` is < e' f_j' >, with which the response begins by Stein's identity; `whitening` makes the entries of e
-    independent. f_j'' = -rate_j^2 f_j, but for a constant, where x_j is an angle, and zero elsewhere.
+    `slopes` is < e' f' >, with which the response begins by Stein's identity; `whitening` makes the entries of e
+    independent. f'' = -rate^2 f, but for a constant, where the variable is an angle, and zero elsewhere.
     """
 
     moments: LaggedMoments
     slopes: Matrix
     whitening: Matrix
+    owners: tuple[int, ...]
     circles: Circles
     dt: float
 
@@ -42,7 +45,7 @@ class CircleMoments:
         samples = series.stacked()
         mean, slope = circles.embedded(samples).mean(axis=0), circles.embedded(samples, 1)
         future = [circles.embedded(x) - mean for x in series.segments]
-        chosen = _followed(series, future, scores, circles)
+        chosen, owners = _followed(series, future, scores, circles)
         past = [
             np.concatenate([e @ chosen, _pushes(score, circles.embedded(x, 1) @ chosen)], axis=1)
             for e, x, score in zip(future, series.segments, scores)
@@ -50,7 +53,7 @@ class CircleMoments:
         spread, axes = np.linalg.eigh(np.cov(circles.embedded(samples).T).reshape(len(mean), -1))
         whitening = (axes / np.sqrt(np.maximum(spread, 1e-6 * spread[-1]))).T
         slopes = slope.T @ (slope @ chosen) / len(slope)
-        return cls(lagged_moments(future, past, lags, groups), slopes, whitening, circles, series.dt)
+        return cls(lagged_moments(future, past, lags, groups), slopes, whitening, owners, circles, series.dt)
 
     @property
     def groups(self) -> int:
@@ -64,48 +67,56 @@ class CircleMoments:
 
     def phi_by_horizon(self, weights: np.ndarray, symmetry: Symmetry, first: int = 0, stride: int = 1) -> LagMatrices:
         """Phi(T) for every horizon T beyond the lag `first`; no symmetry but that of the circles."""
-        moments, size = self.whitening @ self.moments.mean(weights), len(self.circles.periods)
-        correlation, pushes = moments[..., :size], moments[..., size:].reshape(*moments.shape[:2], size, size)
+        moments, count = self.whitening @ self.moments.mean(weights), len(self.owners)
+        correlation, pushes = moments[..., :count], moments[..., count:].reshape(*moments.shape[:2], -1, count)
         lags, columns = slice(first, None, stride), []
-        for j in range(size):
-            response = self._response(j, correlation[..., j], pushes[..., j])[lags]
-            integral, change = integrated(response, self.tau[lags]), correlation[lags, :, j] - correlation[first, :, j]
+        for j in range(len(self.circles.periods)):
+            own = [n for n, owner in enumerate(self.owners) if owner == j]
+            response = self._response(j, own, correlation, pushes)[lags]
+            change = np.concatenate([correlation[lags, :, n] - correlation[first, :, n] for n in own], axis=1)
+            integral = integrated(response, self.tau[lags])
             columns.append(np.einsum("tij,tj->ti", np.linalg.pinv(integral[1:]), change[1:]))
         return np.stack(columns, axis=-1)
 
-    def _response(self, j: int, correlation: np.ndarray, pushes: np.ndarray) -> np.ndarray:
-        """G(tau) of f_j, (lag, entry, var), the score scaled so that it begins as that of the exact score would."""
-        period, response = self.circles.periods[j], np.zeros_like(pushes)
-        if period:
-            response[:, :, j] = -((2 * np.pi / period) ** 2) * correlation
-        own = np.array(self.circles.owners)[:, None] == np.arange(pushes.shape[-1])
-        start = self.whitening @ np.where(own, -self.slopes[:, j, None], 0.0)
-        return response + pushes @ np.linalg.lstsq(pushes[0], start - response[0], rcond=None)[0]
+    def _response(self, j: int, own: list[int], correlation: np.ndarray, pushes: np.ndarray) -> np.ndarray:
+        """G(tau) of the functions of x_j, (lag, equation, var), the score scaled so that G begins as the exact one."""
+        period, size = self.circles.periods[j], pushes.shape[2]
+        rate = 2 * np.pi / period if period else 0.0
+        place, mine = np.eye(size)[j], np.array(self.circles.owners)[:, None] == np.arange(size)
+        curvature = np.concatenate([-(rate**2) * correlation[:, :, n, None] * place for n in own], axis=1)
+        start = np.concatenate([self.whitening @ np.where(mine, -self.slopes[:, n, None], 0.0) for n in own])
+        pushed = np.concatenate([pushes[..., n] for n in own], axis=1)
+        return curvature + pushed @ np.linalg.lstsq(pushed[0], start - curvature[0], rcond=None)[0]
 
 
 def _pushes(score: Samples, slopes: Samples) -> Samples:
-    """s_k f_j' for every k and, within it, every j."""
+    """s_k f' for every k and, within it, every f."""
     return (np.asarray(score, float)[:, :, None] * slopes[:, None, :]).reshape(len(score), -1)
 
 
-def _followed(series: TimeSeries, future: list[Samples], scores: list[Samples], circles: Circles) -> Matrix:
-    """The combination of cos and sin that is followed for each angle, (entry, var); elsewhere the variable itself.
+def _followed(
+    series: TimeSeries, future: list[Samples], scores: list[Samples], circles: Circles
+) -> tuple[Matrix, tuple[int, ...]]:
+    """The combinations of e that are followed, as columns, and the variable that each is a function of.
 
-    Of the one that decays slowest and the one that decays fastest it is that with the larger mobility over one step:
-    where a response dies out between two samples, its integral comes out too large, and the mobility too small.
+    Of an angle they are those that decay slowest and fastest. Where a response dies out between two samples its
+    integral comes out too large, and the mobility too small: the one with much less of it over one step is left out.
     """
-    chosen = np.zeros((len(circles.owners), len(circles.periods)))
+    columns, owners = [], []
     for j, period in enumerate(circles.periods):
         own = np.flatnonzero(np.array(circles.owners) == j)
-        if not period:
-            chosen[own, j] = 1.0
-            continue
-        parts = [e[:, own] for e in future]
-        now, later = lagged_moments(parts, parts, [0, 1]).mean()
-        pairs = scipy.linalg.eigh(later + later.T, now)[1]
-        sizes = [_over_one_step(series, parts, scores, circles, own, pair, j) for pair in pairs.T]
-        chosen[own, j] = pairs[:, int(np.argmax(sizes))]
-    return chosen
+        found = np.ones((1, 1))
+        if period:
+            parts = [e[:, own] for e in future]
+            now, later = lagged_moments(parts, parts, [0, 1]).mean()
+            found = scipy.linalg.eigh(later + later.T, now)[1].T
+            sizes = np.array([_over_one_step(series, parts, scores, circles, own, pair, j) for pair in found])
+            found = found[sizes >= _RESOLVED * sizes.max()]
+        for combination in found:
+            columns.append(np.zeros(len(circles.owners)))
+            columns[-1][own] = combination
+            owners.append(j)
+    return np.array(columns).T, tuple(owners)
 
 
 def _over_one_step(series, parts, scores, circles: Circles, own: np.ndarray, pair: np.ndarray, j: int) -> float:

@@ -106,19 +106,15 @@ class DenoisingScore:
         return Score.trained_on(samples, fitted.scaled_by(-1 / sigma), sigma, tail=0.0, angles=angles), trained
 
     def _network(self, samples: Samples, sigma: float, symmetry: Symmetry, *, key: jax.Array):
-        """A fresh network beside the Gaussian score of the variables on the line; on a circle there is none."""
-        size, lines = samples.shape[1], np.arange(samples.shape[1])
+        """A fresh network beside the Gaussian score; on circles, where there is none, by itself."""
+        size = samples.shape[1]
         if isinstance(symmetry, Circles) and isinstance(self.network, MLP):
-            lines = np.array(symmetry.lines, int)
-            inner = self.network.build(size, key=key, inputs=len(symmetry.owners))
-            network = OnCircles(inner, symmetry.periods)
-        else:
-            network = self.network.build(size, key=key)
-        if not self.precondition or not len(lines):
+            return OnCircles(self.network.build(size, key=key, inputs=len(symmetry.owners)), symmetry.periods)
+        network = self.network.build(size, key=key)
+        if not self.precondition:
             return network
-        covariance, linear = symmetry.project(covariance_matrix(samples, sigma)), np.zeros((size, size))
-        linear[np.ix_(lines, lines)] = sigma * np.linalg.inv(covariance[np.ix_(lines, lines)])
-        return Residual(jnp.asarray(linear, jnp.float32), network)
+        covariance = symmetry.project(covariance_matrix(samples, sigma))
+        return Residual(jnp.asarray(sigma * np.linalg.inv(covariance), jnp.float32), network)
 
 
 @dataclass(frozen=True)
