@@ -81,8 +81,11 @@ def fit(
     ):
         respected = checked_symmetry(standard, symmetry)
         score_fit = estimate_score(standard, score, symmetry, key=keys.named(key, "score"))
-        phi = estimate_mobility(standard, score_fit, mobility, symmetry, key=keys.named(key, "mobility"))
-        compared = compared_estimates(standard, score_fit, phi, symmetry)
+        with progress.task("Inferring the mobility", 2) as tick:
+            phi = estimate_mobility(standard, score_fit, mobility, symmetry, key=keys.named(key, "mobility"))
+            tick(1)
+            compared = compared_estimates(standard, score_fit, phi, symmetry)
+            tick(1)
     if compared["disagreement"]:
         warnings.warn(compared["disagreement"], EstimateWarning, stacklevel=2)
     phi = replace(phi, diagnostics={**phi.diagnostics, **respected, **compared})

@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from .comparison import Validation
     from .original import OriginalVariables
 
+_MOSTLY_OVER = 0.1
+
 
 def ballistic(model: LangevinModel) -> bool:
     """Whether the mobility is an effective one over a finite horizon, because the motion is smooth at short times."""
@@ -84,7 +86,7 @@ def on_circles(validation: "Validation") -> str:
     """What was done with angles: what their basins hold, or what cos and sin in their place mean; else nothing."""
     circles, original = validation.model.circles, validation.original
     if circles and original:
-        return " ".join(["Angles:", *_basins(validation)])
+        return " ".join(["Angles:", *_basins(validation), *_unresolved_angles(validation)])
     if not any(step["kind"] == "Periodic" for step in validation.model.provenance.get("preprocess", ())):
         return ""
     return (
@@ -146,6 +148,20 @@ def _basins(validation: "Validation") -> list[str]:
             lowest, unit = float(circles.lowest[number]), circles.units[column]
             sentences.append(f"{Basins.of(*samples, lowest, circles.period, name, unit).words()}.")
     return sentences
+
+
+def _unresolved_angles(validation: "Validation") -> list[str]:
+    """The angles whose motion is mostly over within one sampling interval, of which little is then known."""
+    model = validation.model
+    left = model.mobility.diagnostics.get("left_after_one_step", ())
+    names = [name for name, rest in zip(model.names, left) if rest < _MOSTLY_OVER]
+    if not names:
+        return []
+    interval = f"{model.dt:g}{after_number(model.time_unit)}"
+    return [
+        f"The motion of {' and '.join(names)} within a basin is mostly over after one sampling interval of {interval}: "
+        "its mobility is a lower bound, whatever its standard error."
+    ]
 
 
 def _some(names: tuple[str, ...], most: int = 6) -> str:

@@ -7,6 +7,7 @@ import numpy as np
 from matplotlib.figure import Figure
 from scipy.ndimage import gaussian_filter
 
+from .._core import progress
 from .._core.resampling import jackknife
 from .._core.types import Matrix
 from ..data import TimeSeries
@@ -54,8 +55,14 @@ def figures(validation: Validation) -> dict[str, Figure]:
         "stein": _stein_figure,
     }
     ring = RingComparison.of(validation)
-    drawn = {name: make(validation) for name, make in makers.items() if not (ring and name in _BY_VARIABLE)}
-    drawn |= ring_figures(ring) if ring else {}
+    wanted = {name: make for name, make in makers.items() if not (ring and name in _BY_VARIABLE)}
+    drawn: dict[str, Any] = {}
+    with progress.task("Drawing the figures", len(wanted) + 1) as tick:
+        for name, make in wanted.items():
+            drawn[name] = make(validation)
+            tick(1)
+        drawn |= ring_figures(ring) if ring else {}
+        tick(1)
     return {name: np.ravel(np.asarray(axes))[0].figure for name, axes in drawn.items() if axes is not None}
 
 

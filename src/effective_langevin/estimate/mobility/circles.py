@@ -78,6 +78,17 @@ class CircleMoments:
             columns.append(np.einsum("tij,tj->ti", np.linalg.pinv(integral[1:]), change[1:]))
         return np.stack(columns, axis=-1)
 
+    def left_after_one_step(self) -> np.ndarray:
+        """How much of the response of each variable is left after one sampling interval, relative to its beginning."""
+        moments, count = self.whitening @ self.moments.mean(), len(self.owners)
+        correlation, pushes = moments[..., :count], moments[..., count:].reshape(*moments.shape[:2], -1, count)
+        left = []
+        for j in range(len(self.circles.periods)):
+            own = [n for n, owner in enumerate(self.owners) if owner == j]
+            start, later = self._response(j, own, correlation, pushes)[:2, :, j]
+            left.append(start @ later / (start @ start))
+        return np.array(left)
+
     def _response(self, j: int, own: list[int], correlation: np.ndarray, pushes: np.ndarray) -> np.ndarray:
         """G(tau) of the functions of x_j, (lag, equation, var), the score scaled so that G begins as the exact one."""
         period, size = self.circles.periods[j], pushes.shape[2]

@@ -118,6 +118,7 @@ class IntegratedResponse:
             found = _Combined.of(moments, circles, 0)
             estimate, evidence = found.phi, found.evidence()
         found_in = {"integral_times": times.tolist(), "quadratic_variation_slope": smoothness}
+        found_in["left_after_one_step"] = moments.left_after_one_step().tolist()
         return Inference.of(estimate, moments.groups, **{"horizon": moments.tau[1:].tolist(), **evidence}, **found_in)
 
 
