@@ -26,9 +26,10 @@ def regime(validation: "Validation") -> str:
     model, found = validation.model, validation.model.mobility.diagnostics
     if not ballistic(model):
         return ""
+    beneath = " beneath its measurement noise" if any(found.get("measurement_noise", ())) else ""
     power = 1 + found.get("quadratic_variation_slope", 1.0)
     return (
-        "Regime: the series is smooth (ballistic) at its sampling interval: squared displacements grow as "
+        f"Regime: the series is smooth (ballistic) at its sampling interval{beneath}: squared displacements grow as "
         f"h^{power:.2f} with the interval h, where a diffusion has h^1 and smooth motion h^2. Phi(T) then rises from "
         "zero with the horizon T, and there is no Phi(0+): the Phi used is the effective one where the rise ends or "
         f"the response changes sign, {horizon_words(validation)}. An overdamped model cannot follow the curvature of "
@@ -77,7 +78,8 @@ def denoised(validation: "Validation") -> str:
 
 def state_dependent(validation: "Validation") -> str:
     """That the size of steps depends on the state as it cannot in the model; smooth motion and rings are left out."""
-    if validation.steps is None or ballistic(validation.model) or RingComparison.of(validation):
+    noisy = any(validation.model.mobility.diagnostics.get("measurement_noise", ()))
+    if validation.steps is None or (ballistic(validation.model) and not noisy) or RingComparison.of(validation):
         return ""
     return validation.steps.words()
 

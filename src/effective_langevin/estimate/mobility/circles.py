@@ -8,7 +8,9 @@ at every T, means removed. On the line, where e = f = x, it is the response of `
 equation for each entry of e and each f, and is their least-squares solution.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import scipy.linalg
@@ -98,6 +100,20 @@ class CircleMoments:
         start = np.concatenate([self.whitening @ np.where(mine, -self.slopes[:, n, None], 0.0) for n in own])
         pushed = np.concatenate([pushes[..., n] for n in own], axis=1)
         return curvature + pushed @ np.linalg.lstsq(pushed[0], start - curvature[0], rcond=None)[0]
+
+
+def where_the_rise_ends(moments: CircleMoments) -> tuple[Callable[[np.ndarray], Matrix], dict[str, Any]]:
+    """Phi of smooth motion on circles at the horizon where its trace stops rising, and the evidence."""
+    curve = moments.phi_by_horizon(np.ones(moments.groups), moments.circles)
+    falls = np.flatnonzero(np.diff(np.trace(curve, axis1=1, axis2=2)) <= 0)
+    end = int(falls[0]) if len(falls) else len(curve) - 1
+    evidence = {
+        "horizon_rule": "finite",
+        "chosen_horizon": [float(moments.tau[end + 1])],
+        "rise_ended": [bool(len(falls))],
+        "phi_by_horizon": curve.tolist(),
+    }
+    return lambda weights: moments.phi_by_horizon(weights, moments.circles)[end], evidence
 
 
 def _pushes(score: Samples, slopes: Samples) -> Samples:

@@ -27,7 +27,7 @@ from ..score import ScoreFit
 from ..score.calibration import perturbed
 from ..symmetry import NoSymmetry, Symmetry, Translations, TranslationsAndReflections
 from .base import Inference, error_groups, integral_times
-from .circles import CircleMoments
+from .circles import CircleMoments, where_the_rise_ends
 from .horizons import Combination, best_combination, quadrature_error
 from .quadrature import Exponentials, Frame, integrated, integrated_along, spanning_frame
 
@@ -51,9 +51,10 @@ class IntegratedResponse:
 
     A ballistic series (smooth at short times, its quadratic variation growing faster than time) has no such limit.
     Phi(T) then rises with T from zero; the effective Phi is taken where the rise ends, in each block on its own, or
-    where the response G changes sign: beyond that the motion swings back, and no mobility follows. Where the noise
-    level exceeds the spread of the data in some direction, clean samples say nothing about the score there: G is then
-    evaluated at x + sigma z, averaged over z and -z, and Phi gets its typical value in such directions.
+    where the response G changes sign: beyond that the motion swings back, and no mobility follows. A series that is
+    smooth beneath measurement noise is treated alike, with lag 0 left out. Where the noise level exceeds the spread of
+    the data in some direction, clean samples say nothing about the score there: G is then evaluated at x + sigma z,
+    averaged over z and -z, and Phi gets its typical value in such directions.
 
     Of angles it is the response of their cos and sin that is followed (`circles`).
     """
@@ -82,13 +83,16 @@ class IntegratedResponse:
         """The regime, then correlations and responses on one set of lags, then one Phi out of all horizons."""
         if isinstance(symmetry, Circles):
             return self._of_angles(series, scores, symmetry)
-        times, smoothness = integral_times(series), smoothness_of(series)
-        ballistic = smoothness > _BALLISTIC
+        times, smoothness, beneath = integral_times(series), smoothness_of(series), smoothness_beneath_noise(series)
+        noisy = smoothness < -_BALLISTIC and beneath > _BALLISTIC
+        ballistic, smoothness = (True, beneath) if noisy else (smoothness > _BALLISTIC, smoothness)
         lags = self._lags(series, times, ballistic)
         moments = _Moments.of(series, scores, lags, error_groups(series, times), at_clean)
         if not ballistic:
             moments = moments.with_rates(series, scores)
-        infer = partial(_effective if ballistic else _instantaneous, unresolved_below=noise_level**2)
+        infer = partial(_instantaneous, unresolved_below=noise_level**2)
+        if ballistic:
+            infer = partial(_effective, unresolved_below=noise_level**2, first=int(noisy))
         estimate, evidence = infer(moments, symmetry)
         return Inference.of(
             estimate,
@@ -113,7 +117,7 @@ class IntegratedResponse:
         lags = self._lags(smooth, times, smoothness > _BALLISTIC)
         moments = CircleMoments.of(series, scores, circles, lags, error_groups(smooth, times))
         if smoothness > _BALLISTIC:
-            estimate, evidence = _where_the_rise_ends(moments, circles)
+            estimate, evidence = where_the_rise_ends(moments)
         else:
             found = _Combined.of(moments, circles, 0)
             estimate, evidence = found.phi, found.evidence()
@@ -211,22 +215,37 @@ def smoothness_of(series: TimeSeries) -> float:
     return quadratic_variation_slope(lagged_moments(series.segments, series.segments, [0, 1, 2]).mean())
 
 
+def smoothness_beneath_noise(series: TimeSeries) -> float:
+    """The slope of the quadratic variation from lag 1 on, where noise that is new in every sample does not show.
+
+    The smaller of those over two to four and over four to eight lags; minus infinity where a record is too short.
+    """
+    if max(len(s) for s in series.segments) < 16:
+        return -np.inf
+    moments = lagged_moments(series.segments, series.segments, [1, 3, 5, 9]).mean()
+    decay = np.trace(moments[0] - moments[1:], axis1=1, axis2=2)
+    return float(np.min(np.log2(decay[1:] / decay[:-1]) - 1)) if (decay > 0).all() else -np.inf
+
+
 def quadratic_variation_slope(correlation: LagMatrices) -> float:
     """d log(<|dx|^2> / h) / d log h between one and two lags: about 0 for a diffusion, 1 for smooth motion."""
     decay = np.trace(correlation[0] - correlation[1:3], axis1=1, axis2=2)
     return float(np.log2(decay[1] / decay[0]) - 1)
 
 
-def _effective(moments: _Moments, symmetry: Symmetry, unresolved_below: float):
-    """Phi of a ballistic series at the horizon where its rise with the horizon ends, in each block."""
-    size = moments.correlation.sums.shape[-1]
+def _effective(moments: _Moments, symmetry: Symmetry, unresolved_below: float, first: int = 0):
+    """Phi of a ballistic series at the horizon where its rise with the horizon ends, in each block.
+
+    With measurement noise the horizons begin at the lag `first`.
+    """
+    size, tau = moments.correlation.sums.shape[-1], moments.tau[first:]
     variances = symmetry.blocks(moments.correlation.mean()[0])
     frames = [_resolved_directions(variance, unresolved_below) for variance in variances]
-    curves = moments.curves(np.ones(moments.groups), symmetry)
-    horizons = [_end_of_rise(moments.tau, *(_within(c[:, b], frame) for c in curves)) for b, frame in enumerate(frames)]
+    curves = moments.curves(np.ones(moments.groups), symmetry, first)
+    horizons = [_end_of_rise(tau, *(_within(c[:, b], frame) for c in curves)) for b, frame in enumerate(frames)]
 
     def estimate(weights: np.ndarray) -> Matrix:
-        change, integral = (CubicSpline(moments.tau, c, axis=0) for c in moments.curves(weights, symmetry)[:2])
+        change, integral = (CubicSpline(tau, c, axis=0) for c in moments.curves(weights, symmetry, first)[:2])
         parts = []
         for b, (frame, horizon) in enumerate(zip(frames, horizons)):
             c, g = (_within(f(horizon)[b], frame) for f in (change, integral))
@@ -238,9 +257,13 @@ def _effective(moments: _Moments, symmetry: Symmetry, unresolved_below: float):
     evidence: dict[str, Any] = {
         "horizon_rule": "finite",
         "chosen_horizon": horizons,
-        "rise_ended": [bool(horizon < moments.tau[-1]) for horizon in horizons],
+        "rise_ended": [bool(horizon < tau[-1]) for horizon in horizons],
+        "horizon": tau[1:].tolist(),
         "unresolved_directions": int(sum(frame.shape[0] - frame.shape[1] for frame in frames)),
     }
+    if first:
+        c = moments.correlation.mean()
+        evidence["measurement_noise"] = np.sqrt(np.maximum(np.diagonal(c[0] - 2 * c[1] + c[2]), 0)).tolist()
     if not isinstance(symmetry, NoSymmetry):
         evidence["phi_by_mode"] = [
             _phi_trace(*(_within(c[1:, b], frame) for c in curves[:2])).tolist() for b, frame in enumerate(frames)
@@ -248,23 +271,8 @@ def _effective(moments: _Moments, symmetry: Symmetry, unresolved_below: float):
         phi = estimate(np.ones(moments.groups))
         evidence["phi_of_mode"] = np.real(np.trace(symmetry.blocks(phi), axis1=1, axis2=2)).tolist()
     elif size <= _CURVE_DIMENSIONS:
-        evidence["phi_by_horizon"] = moments.phi_by_horizon(np.ones(moments.groups), symmetry).tolist()
+        evidence["phi_by_horizon"] = moments.phi_by_horizon(np.ones(moments.groups), symmetry, first).tolist()
     return estimate, evidence
-
-
-def _where_the_rise_ends(moments: CircleMoments, circles: Circles):
-    """Phi of smooth motion on circles at the horizon where its trace stops rising."""
-    curve = moments.phi_by_horizon(np.ones(moments.groups), circles)
-    trace = np.trace(curve, axis1=1, axis2=2)
-    falls = np.flatnonzero(np.diff(trace) <= 0)
-    end = int(falls[0]) if len(falls) else len(trace) - 1
-    evidence = {
-        "horizon_rule": "finite",
-        "chosen_horizon": [float(moments.tau[end + 1])],
-        "rise_ended": [bool(len(falls))],
-        "phi_by_horizon": curve.tolist(),
-    }
-    return lambda weights: moments.phi_by_horizon(weights, circles)[end], evidence
 
 
 def _resolved_directions(variance: Matrix, below: float) -> np.ndarray:
