@@ -17,7 +17,7 @@ from ..._core.types import Samples, Vector
 from ..circles import Circles
 from .networks import OnGrid
 
-CANDIDATES = tuple(0.4 * 2 ** (-0.5 * k) for k in range(11))
+CANDIDATES = (0.4, 0.28, 0.2, 0.14, 0.1, 0.07, 0.05, 0.035, 0.025, 0.018, 0.0125)
 MOST_ANGLES = 2
 _CELLS = {1: 1024, 2: 256}
 
