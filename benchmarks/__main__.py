@@ -18,7 +18,7 @@ from typing import Any
 
 from .harness import as_data, peak_memory_mb, timed
 
-NAMES = ("simulation", "accuracy", "training", "partition", "correlations", "growth", "startup")
+NAMES = ("simulation", "accuracy", "training", "partition", "correlations", "growth", "startup", "first_report")
 RESULTS = Path(__file__).parent / "results"
 
 

@@ -18,6 +18,8 @@ from .data import Standardizer, TimeSeries
 from .data.preprocess import Chain
 from .data.preprocess.base import Transform
 from .data.preprocess.chain import as_chain
+from .data.preprocess.pointwise import FittedPeriodic
+from .estimate.circles import Circles
 from .estimate.mobility import IntegratedResponse, estimate_mobility
 from .estimate.mobility.agreement import compared_estimates
 from .estimate.mobility.base import MobilityStrategy
@@ -45,25 +47,30 @@ def fit(
     """Learn the effective Langevin equation dx = Phi s(x) dt + sqrt(2) Sigma dW of a stationary series.
 
     `preprocess` is a transform of `el.preprocess`, or several in order: the equation is one of the variables that they
-    leave, and simulated paths come back in those of the series. `score` defaults to `KGMM` up to 6 variables and
-    `DenoisingScore` above; `mobility` to `IntegratedResponse`. What is not given is chosen from the data; the evidence
-    is in `model.diagnostics`. A `symmetry` of the process, such as `Translations()`, is imposed on score and mobility,
-    and tested on the data. `show_progress` draws a bar per stage. With a folder `checkpoint`, an interrupted fit
-    continues where it was when called again with the same arguments.
+    leave, and simulated paths come back in those of the series; angles named by a last `Periodic` stay angles. `score`
+    defaults to `KGMM` up to 6 variables, or two angles, and `DenoisingScore` above; `mobility` to `IntegratedResponse`.
+    What is not given is chosen from the data; the evidence is in `model.diagnostics`. A `symmetry` of the process, such
+    as `Translations()`, is imposed on score and mobility, and tested on the data. `show_progress` draws a bar per
+    stage. With a folder `checkpoint`, an interrupted fit continues where it was when called again with the same
+    arguments.
     """
     checks.instance_of("series", series, (TimeSeries,), "Wrap your array first: el.TimeSeries(values, dt=...).")
     chain = as_chain(preprocess)
     transform = chain.fit(series) if chain else None
+    angles = transform.steps[-1] if transform and isinstance(transform.steps[-1], FittedPeriodic) else None
     series = transform.apply(series) if transform else series
     checks.enough_samples(series.n_samples, _LEAST_SAMPLES, "a fit")
     key = keys.key_from_seed(seed)
-    score = score or (KGMM() if series.dimension <= _KGMM_DIMENSIONS else DenoisingScore())
-    mobility = mobility or IntegratedResponse()
+    score = score or _default_score(series.dimension, angles.periods if angles else ())
+    mobility, symmetry = mobility or IntegratedResponse(), symmetry or NoSymmetry()
     checks.offers("score", score, "learn", "KGMM() or DenoisingScore()")
     checks.offers("mobility", mobility, "infer", "IntegratedResponse()")
-
-    symmetry = symmetry or NoSymmetry()
     checks.offers("symmetry", symmetry, "blocks", "Translations()")
+    provenance = _provenance(series, chain, score, mobility, symmetry, seed)
+    if angles and isinstance(symmetry, NoSymmetry) and all(_knows(s, angles.periods) for s in (score, mobility)):
+        series = angles.unfolded(angles.invert(series))
+        std = Standardizer.from_series(series).std
+        symmetry = Circles(tuple(period and period / width for period, width in zip(angles.periods, std.tolist())))
     symmetry.check(series.dimension)
 
     units = common_units(Standardizer.from_series(series), symmetry)
@@ -74,8 +81,11 @@ def fit(
     ):
         respected = checked_symmetry(standard, symmetry)
         score_fit = estimate_score(standard, score, symmetry, key=keys.named(key, "score"))
-        phi = estimate_mobility(standard, score_fit, mobility, symmetry, key=keys.named(key, "mobility"))
-        compared = compared_estimates(standard, score_fit, phi, symmetry)
+        with progress.task("Inferring the mobility", 2) as tick:
+            phi = estimate_mobility(standard, score_fit, mobility, symmetry, key=keys.named(key, "mobility"))
+            tick(1)
+            compared = compared_estimates(standard, score_fit, phi, symmetry)
+            tick(1)
     if compared["disagreement"]:
         warnings.warn(compared["disagreement"], EstimateWarning, stacklevel=2)
     phi = replace(phi, diagnostics={**phi.diagnostics, **respected, **compared})
@@ -90,10 +100,21 @@ def fit(
         series.units,
         series.time_unit,
         states,
-        _provenance(series, chain, score, mobility, symmetry, seed),
+        provenance,
         transform,
         min(series.starts),
     )
+
+
+def _default_score(dimension: int, periods: Sequence[float | None]) -> ScoreStrategy:
+    """KGMM in a few dimensions, where it knows angles if there are any; a denoising network otherwise."""
+    few = dimension <= _KGMM_DIMENSIONS and (not periods or KGMM().knows_angles(periods))
+    return KGMM() if few else DenoisingScore()
+
+
+def _knows(strategy: Any, periods: Sequence[float | None]) -> bool:
+    """Whether a strategy can keep such angles as they are."""
+    return hasattr(strategy, "knows_angles") and strategy.knows_angles(periods)
 
 
 def describe(strategy: Any) -> Any:

@@ -88,7 +88,7 @@ def predict_held_out(
 def _bands(model: LangevinModel, validation: Validation, used: TimeSeries, level: float, seed: int) -> list[Band]:
     """The predicted autocorrelations and densities, with all their errors."""
     data, predicted = validation.data_statistics, validation.model_statistics
-    learned = series_statistics(model.transformed(used), data.edges, data.lagged.lags)
+    learned = series_statistics(model.on_circles(model.transformed(used)), data.edges, data.lagged.lags)
 
     def acf(statistics: SeriesStatistics) -> tuple[np.ndarray, np.ndarray]:
         return jackknife(statistics.acf, GROUPS)
@@ -117,6 +117,6 @@ def _spread_of_replicas(model: LangevinModel, validation: Validation, seed: int)
     curves = []
     for phi in model.mobility.replicas[:_REPLICAS]:
         replica = replace(model, mobility=replace(model.mobility, matrix=phi))
-        simulated = replica.simulate(duration, members, seed + 1, dt=paths.dt, transformed=True)
+        simulated = model.on_circles(replica.simulate(duration, members, seed + 1, dt=paths.dt, transformed=True))
         curves.append(series_statistics(simulated, statistics.edges, statistics.lagged.lags).acf(np.ones(GROUPS)))
     return np.std(curves, axis=0, ddof=1)

@@ -11,7 +11,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from ._core import files
+from ._core import files, progress
 from ._core.errors import ArgumentError
 from .model import LangevinModel
 from .validate import Validation
@@ -98,10 +98,13 @@ def write_validation(validation: Validation, folder: Path, spent: dict[str, floa
 
     drawn = figures(validation)
     (folder / "figures").mkdir(exist_ok=True)
-    for name, figure in drawn.items():
-        with files.replaced(folder / "figures" / f"{name}.png") as temporary:
-            figure.savefig(temporary, dpi=150)
-    write_report(validation, folder / "report.html", drawn=drawn)
+    with progress.task("Writing the report", len(drawn) + 1) as tick:
+        for name, figure in drawn.items():
+            with files.replaced(folder / "figures" / f"{name}.png") as temporary:
+                figure.savefig(temporary, dpi=150)
+            tick(1)
+        write_report(validation, folder / "report.html", drawn=drawn)
+        tick(1)
     metrics = {**validation.metrics, **spent}
     write_text(folder / METRICS, json.dumps(metrics, indent=2) + "\n")
     return metrics

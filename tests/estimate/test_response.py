@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 from rings import OscillatorRing, exact_series, reversible_ring_process, ring_process
 from scipy.integrate import cumulative_trapezoid
+from scipy.linalg import expm
 
 import effective_langevin as el
 from effective_langevin._core.resampling import jackknife
@@ -15,6 +16,7 @@ from effective_langevin.estimate.mobility.response import (
     _effective,
     _Moments,
     quadratic_variation_slope,
+    smoothness_beneath_noise,
     widening_lags,
 )
 from effective_langevin.estimate.score import Score, ScoreFit, estimate_score
@@ -301,3 +303,35 @@ def test_lags_of_a_smooth_series_widen_up_to_a_quarter_of_the_longest_record(rea
     # Then they grow by a tenth each, up to rounding.
     assert (np.diff(lags[16:]) <= 0.1 * lags[16:-1] + 1).all()
     assert (np.diff(lags) >= 1).all()
+
+
+def swinging(noise, seed=0, length=40_000, dt=0.05):
+    """A damped oscillator driven by noise, smooth at its sampling interval, with measurement noise on top."""
+    rng = np.random.default_rng(seed)
+    propagator = expm(dt * np.array([[0.0, 1.0], [-1.0, -2.0]]))
+    covariance = np.diag([1.0, 1.0])
+    kicks = rng.normal(size=(length, 2)) @ np.linalg.cholesky(covariance - propagator @ covariance @ propagator.T).T
+    state, x = np.zeros(2), np.empty(length)
+    for t in range(length):
+        state = propagator @ state + kicks[t]
+        x[t] = state[0]
+    return el.TimeSeries((x + noise * rng.normal(size=length))[:, None], dt)
+
+
+def test_smooth_motion_is_recognised_beneath_measurement_noise():
+    """The mobility is that found without the noise, within 4 standard errors; its limit at short times is zero."""
+    clean, noisy = (el.fit(swinging(noise), score=el.Gaussian()).mobility for noise in (0.0, 0.15))
+    assert {m.diagnostics["horizon_rule"] for m in (clean, noisy)} == {"finite"}
+    assert noisy.diagnostics["measurement_noise"] == pytest.approx([0.15], rel=0.1)
+    error = np.hypot(clean.standard_error, noisy.standard_error)
+    assert np.abs(noisy.matrix - clean.matrix) < 4 * error
+    assert clean.matrix > 8 * error
+
+
+def test_a_diffusion_with_measurement_noise_is_not_taken_for_smooth():
+    rng, x = np.random.default_rng(1), np.zeros(40_000)
+    for t in range(1, len(x)):
+        x[t] = 0.95 * x[t - 1] + rng.normal()
+    series = el.TimeSeries((x + 2 * rng.normal(size=len(x)))[:, None], 0.05)
+    assert smoothness_beneath_noise(series) < 0.3
+    assert el.fit(series, score=el.Gaussian()).mobility.diagnostics["horizon_rule"] != "finite"

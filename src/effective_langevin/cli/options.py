@@ -46,7 +46,7 @@ BoxCoxOf = Annotated[
 ]
 Detrend = Annotated[bool | None, _option("Remove a linear trend.", _TRANSFORMS, "--detrend")]
 Deseason = Annotated[str | None, _option("Remove the mean cycle.", _TRANSFORMS, metavar="PERIOD[:HARMONICS]")]
-Periodic = Annotated[str | None, _option("Angles to cos and sin (or: all).", _TRANSFORMS, metavar="A,B[:PERIOD]")]
+Periodic = Annotated[str | None, _option("Variables that are angles (or: all).", _TRANSFORMS, metavar="A,B[:PERIOD]")]
 Components = Annotated[str | None, _option("Leading principal components.", _TRANSFORMS, "--pca", metavar="N|SHARE")]
 Delay = Annotated[str | None, _option("Add N delayed copies, LAG steps apart.", _TRANSFORMS, metavar="N[:LAG]")]
 Phase = Annotated[str | None, _option("Add cos and sin of the phase.", _TRANSFORMS, metavar="PERIOD")]

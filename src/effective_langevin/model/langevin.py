@@ -15,11 +15,13 @@ from .._core.compilation import soon_compiled
 from .._core.errors import ArgumentError, DataError, DivergenceError, EstimateWarning, ModelFileError
 from .._core.types import Samples
 from ..data import Standardizer, TimeSeries, preprocess
+from ..data.preprocess.chain import chained
+from ..data.preprocess.pointwise import FittedPeriodic
 from ..estimate.mobility import Mobility
 from ..estimate.score import Score, ScoreFit
 from ..estimate.score.networks import rebuilt
 from ..simulate import Ensemble, EulerMaruyama, ExponentialEuler, LeimkuhlerMatthews, StochasticHeun, integrate
-from ..simulate.steppers import Equation, Stepper
+from ..simulate.steppers import AroundCircles, Equation, Stepper
 from . import display, dynamics, steady, storage
 
 _MANY = 256
@@ -101,10 +103,31 @@ class LangevinModel:
 
     def transformed(self, series: TimeSeries) -> TimeSeries:
         """A series like the one the model was fitted to, in the model's own variables."""
-        own = series if self.transform is None else self.transform.apply(series)
+        own = series if self._inward is None else self._inward.apply(series)
         if own.dimension != self.dimension:
             raise DataError(f"The model has {self.dimension} variables, but the series has {own.dimension}.")
         return own
+
+    @property
+    def circles(self) -> FittedPeriodic | None:
+        """Which of the model's variables are angles; None without any."""
+        last = self._steps[-1] if self._steps else None
+        return last if isinstance(last, FittedPeriodic) and last.names == self.names else None
+
+    def on_circles(self, own: TimeSeries) -> TimeSeries:
+        """A series in the model's own variables with cos and sin in place of angles, which no border cuts."""
+        return own if self.circles is None else self.circles.apply(own)
+
+    @property
+    def _steps(self) -> tuple[preprocess.FittedTransform, ...]:
+        return () if self.transform is None else getattr(self.transform, "steps", (self.transform,))
+
+    @property
+    def _inward(self) -> preprocess.FittedTransform | None:
+        """The transforms that lead to the model's own variables: all, but for the last that names angles."""
+        if self.circles is None:
+            return self.transform
+        return chained(self._steps[:-1])
 
     def simulate(
         self,
@@ -149,7 +172,7 @@ class LangevinModel:
             shape = (members, frames * save_every, self.dimension)
             noise = checks.shaped_array("noise", noise, shape, f"(member, step, var) = {shape} at step {step:g}")
         run = integrate(
-            stepper.advance(self._equation(members), step),
+            self._around(stepper.advance(self._equation(members), step)),
             states,
             frames=frames,
             save_every=save_every,
@@ -170,7 +193,8 @@ class LangevinModel:
             time_unit=self.time_unit,
             start=begin,
         )
-        return own if self.transform is None or transformed else self.transform.invert(own)
+        own = own if self.circles is None else self.circles.wrapped(own)
+        return own if self._inward is None or transformed else self._inward.invert(own)
 
     def settled(
         self, duration: float | None = None, members: int = 1024, seed: int = 0, rounds: int = 4
@@ -182,6 +206,8 @@ class LangevinModel:
         `duration` (default: 20 times the longest integral time of the data), `rounds` times. The mobility is not
         touched.
         """
+        if self.circles is not None:
+            raise ArgumentError("A model of angles cannot be settled: their variances mean nothing on a circle.")
         longest = max(self.mobility.diagnostics.get("integral_times", [100 * self.dt]))
         time = checks.optional_positive_number("duration", duration) or 20 * max(longest, self.dt)
         members, rounds = (checks.integer_at_least(n, v, 1) for n, v in (("members", members), ("rounds", rounds)))
@@ -249,26 +275,33 @@ class LangevinModel:
             centre=jnp.zeros(self.dimension),
         )
 
+    def _around(self, advance: Any) -> Any:
+        """The one-step map, on circles where there are angles."""
+        if self.circles is None:
+            return advance
+        periods = np.array([p or np.inf for p in self.circles.periods]) / self.units.std
+        return AroundCircles(advance, jnp.asarray(periods, jnp.float32))
+
     def _initial(self, initial: Samples | None, members: int, start: float, key: jax.Array) -> Samples:
         """Standardised starting points: as given, or drawn from the states of the data."""
         if initial is None:
             rows = np.asarray(jax.random.choice(keys.named(key, "initial"), len(self.states), (members,)))
             return self.units.to_standard(self.states[rows])
-        width = self.dimension if self.transform is None else len(self.transform.names)
-        if self.transform is not None and np.ndim(initial) == 3:
+        width = self.dimension if self._inward is None else len(self._inward.names)
+        if self._inward is not None and np.ndim(initial) == 3:
             past = checks.shaped_array("initial", initial, (members, None, width), f"({members}, time, {width})")
         else:
             past = checks.shaped_array("initial", initial, (members, width), f"({members}, {width})")[:, None]
         checks.finite("initial", past)
-        return self.units.to_standard(past[:, -1] if self.transform is None else self._present(past, start))
+        return self.units.to_standard(past[:, -1] if self._inward is None else self._present(past, start))
 
     def _present(self, past: np.ndarray, start: float) -> Samples:
         """The last state of each path up to `start`, (member, time, var), in the model's own variables."""
-        assert self.transform is not None
-        labels = {"names": self.transform.names, "units": self.transform.units, "time_unit": self.transform.time_unit}
+        assert self._inward is not None
+        labels = {"names": self._inward.names, "units": self._inward.units, "time_unit": self._inward.time_unit}
         # The first once more, because a series has at least two samples.
         series = TimeSeries([*past, past[0]], self.dt, start=start - self.dt * (past.shape[1] - 1), **labels)
-        return np.stack([segment[-1] for segment in self.transform.apply(series).segments[:-1]])
+        return np.stack([segment[-1] for segment in self._inward.apply(series).segments[:-1]])
 
     def _states_like(self, x: Samples) -> np.ndarray:
         x = np.asarray(x, float)

@@ -102,6 +102,24 @@ class _LeimkuhlerMatthewsMap(_EulerMap):
     averages_noise: ClassVar[bool] = True
 
 
+class AroundCircles(eqx.Module):
+    """A one-step map on circles: angles come back to within half a period of zero; `periods` is infinite elsewhere."""
+
+    advance: Any
+    periods: Float[Array, " var"]
+
+    @property
+    def averages_noise(self) -> bool:
+        """Whether the map is driven by the mean of two increments."""
+        return getattr(self.advance, "averages_noise", False)
+
+    def __call__(self, x: State, dw: Noise) -> State:
+        new = self.advance(x, dw)
+        round_trip = jnp.isfinite(self.periods)
+        width = jnp.where(round_trip, self.periods, 1.0)
+        return new - jnp.where(round_trip, width * jnp.round(new / width), 0.0)
+
+
 @dataclass(frozen=True)
 class LeimkuhlerMatthews:
     """The Euler step driven by the mean of two successive increments, for reversible equations (symmetric Phi).

@@ -1,7 +1,7 @@
 """Validation: simulate the model, compare with the data, attach errors and the data-against-data floor."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,7 @@ from .._core import checks, html, numbers
 from .._core.errors import DataError
 from .._core.resampling import jackknife
 from .._core.types import Matrix
-from ..data import TimeSeries
+from ..data import Standardizer, TimeSeries
 from ..diagnose import Diagnosis, diagnose
 from ..estimate.mobility.base import integral_times
 from ..model import LangevinModel
@@ -23,6 +23,7 @@ from .steps import StepSizes
 
 _MEMBERS = 512
 _MODEL_SAMPLES = 600_000
+_OF_THE_LINE = ("edges", "tails")
 _REACH = 2 / 3  # of a simulated path: longer lags would have few pairs in it, or none
 
 
@@ -53,9 +54,13 @@ class Validation:
     def diagnosis(self) -> Diagnosis | None:
         """What `diagnose` says about the data in the model's own variables; None where they are too few for it."""
         try:
-            return diagnose(self.data)
+            found = diagnose(self.data)
         except DataError:
             return None
+        if self.model.circles is None:
+            return found
+        # The cos and sin of an angle end at 1 and have no tails because they do: nothing to be said about the angle.
+        return replace(found, findings=tuple(f for f in found.findings if f.name not in _OF_THE_LINE))
 
     def summary(self) -> str:
         """The verdict and the metrics as text."""
@@ -120,14 +125,14 @@ def validate(
     `LangevinModel.simulate`, such as the stepper.
     """
     checks.instance_of("series", series, (TimeSeries,))
-    series = model.transformed(series)
-    standard = model.units.to_standard
+    series = model.on_circles(model.transformed(series))
+    standard = Standardizer.from_series(series).to_standard if model.circles else model.units.to_standard
     times = integral_times(series.map(standard))
     lags = comparison_lags(times, series)
     members = _MEMBERS if members is None else checks.integer_at_least("members", members, 1)
     frames = max(2 * int(lags[-1]), min(series.n_samples, _MODEL_SAMPLES) // members, 100)
     options = {"dt": series.dt, "transformed": True, **(simulation or {})}
-    paths = model.simulate(duration or frames * series.dt, members, seed, **options)
+    paths = model.on_circles(model.simulate(duration or frames * series.dt, members, seed, **options))
     lags = lags[lags <= _REACH * min(len(s) for s in paths.segments)]
     edges = histogram_edges(series.stacked())
     data_statistics, model_statistics = (series_statistics(s, edges, lags) for s in (series, paths))

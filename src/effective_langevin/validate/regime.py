@@ -1,15 +1,19 @@
 """What was done and why, in words: forced, transformed, smooth at its interval, or narrower than the noise."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
 from ..model import LangevinModel
+from .basins import Basins
 from .ring_comparison import RingComparison
 from .wording import after_number, plus_minus, short
 
 if TYPE_CHECKING:
     from .comparison import Validation
+    from .original import OriginalVariables
+
+_MOSTLY_OVER = 0.1
 
 
 def ballistic(model: LangevinModel) -> bool:
@@ -22,9 +26,10 @@ def regime(validation: "Validation") -> str:
     model, found = validation.model, validation.model.mobility.diagnostics
     if not ballistic(model):
         return ""
+    beneath = " beneath its measurement noise" if any(found.get("measurement_noise", ())) else ""
     power = 1 + found.get("quadratic_variation_slope", 1.0)
     return (
-        "Regime: the series is smooth (ballistic) at its sampling interval: squared displacements grow as "
+        f"Regime: the series is smooth (ballistic) at its sampling interval{beneath}: squared displacements grow as "
         f"h^{power:.2f} with the interval h, where a diffusion has h^1 and smooth motion h^2. Phi(T) then rises from "
         "zero with the horizon T, and there is no Phi(0+): the Phi used is the effective one where the rise ends or "
         f"the response changes sign, {horizon_words(validation)}. An overdamped model cannot follow the curvature of "
@@ -73,19 +78,24 @@ def denoised(validation: "Validation") -> str:
 
 def state_dependent(validation: "Validation") -> str:
     """That the size of steps depends on the state as it cannot in the model; smooth motion and rings are left out."""
-    if validation.steps is None or ballistic(validation.model) or RingComparison.of(validation):
+    noisy = any(validation.model.mobility.diagnostics.get("measurement_noise", ()))
+    if validation.steps is None or (ballistic(validation.model) and not noisy) or RingComparison.of(validation):
         return ""
     return validation.steps.words()
 
 
 def on_circles(validation: "Validation") -> str:
-    """What cos and sin in place of angles mean for a constant mobility; nothing where there are none."""
+    """What was done with angles: what their basins hold, or what cos and sin in their place mean; else nothing."""
+    circles, original = validation.model.circles, validation.original
+    if circles and original:
+        return " ".join(["Angles:", *_basins(validation), *_unresolved_angles(validation)])
     if not any(step["kind"] == "Periodic" for step in validation.model.provenance.get("preprocess", ())):
         return ""
     return (
         "Angles: cos and sin lie on circles, and motion along a circle has noise whose direction turns with the state. "
         "A constant mobility pushes states off the circles, where the data have none; only their angle, with the "
-        "transforms undone, is to be compared with the data."
+        "transforms undone, is to be compared with the data. With the default score and mobility, and no transform "
+        "after it, `Periodic` leads to an equation of the angles themselves, which has none of this."
     )
 
 
@@ -100,6 +110,8 @@ def own_variables(validation: "Validation") -> str:
     original, transform = validation.original, validation.model.transform
     if original is None or transform is None:
         return ""
+    if validation.model.circles:
+        return _of_angles(validation)
     kinds = ", ".join(step["kind"] for step in validation.model.provenance.get("preprocess", ())) or "a transform"
     worst = original.data.names[int(np.argmax(original.kl_by_variable()))]
     metrics = validation.metrics
@@ -110,6 +122,48 @@ def own_variables(validation: "Validation") -> str:
         f"reproduced, by a KL divergence of {density} nats ({short(metrics['pdf_kl_original_floor'])} between two "
         "halves of the data)."
     )
+
+
+def _of_angles(validation: "Validation") -> str:
+    """That cos and sin of angles are compared, and how the densities of the angles themselves do."""
+    original, metrics = cast("OriginalVariables", validation.original), validation.metrics
+    worst = original.data.names[int(np.argmax(original.kl_by_variable()))]
+    density = plus_minus(metrics["pdf_kl_original"], metrics["pdf_kl_original_se"])
+    return (
+        f"Variables: the equation is one of {_some(validation.model.names)}, and its score is periodic in the angles "
+        "among them. This page compares their cos and sin, which no border of a period cuts. Of the angles themselves, "
+        f"the density of {worst} is the worst reproduced, by a KL divergence of {density} nats "
+        f"({short(metrics['pdf_kl_original_floor'])} between two halves of the data)."
+    )
+
+
+def _basins(validation: "Validation") -> list[str]:
+    """A sentence on each angle that the series has as well."""
+    circles, original = validation.model.circles, cast("OriginalVariables", validation.original)
+    assert circles is not None
+    sentences = []
+    for number, column in enumerate(circles.columns):
+        name = circles.names[column]
+        if name in original.data.names:
+            place = original.data.names.index(name)
+            samples = [series.stacked()[:, place] for series in (original.data, original.paths)]
+            lowest, unit = float(circles.lowest[number]), circles.units[column]
+            sentences.append(f"{Basins.of(*samples, lowest, circles.period, name, unit).words()}.")
+    return sentences
+
+
+def _unresolved_angles(validation: "Validation") -> list[str]:
+    """The angles whose motion is mostly over within one sampling interval, of which little is then known."""
+    model = validation.model
+    left = model.mobility.diagnostics.get("left_after_one_step", ())
+    names = [name for name, rest in zip(model.names, left) if rest < _MOSTLY_OVER]
+    if not names:
+        return []
+    interval = f"{model.dt:g}{after_number(model.time_unit)}"
+    return [
+        f"The motion of {' and '.join(names)} within a basin is mostly over after one sampling interval of {interval}: "
+        "its mobility is a lower bound, whatever its standard error."
+    ]
 
 
 def _some(names: tuple[str, ...], most: int = 6) -> str:

@@ -7,6 +7,7 @@ import numpy as np
 from matplotlib.figure import Figure
 from scipy.ndimage import gaussian_filter
 
+from .._core import progress
 from .._core.resampling import jackknife
 from .._core.types import Matrix
 from ..data import TimeSeries
@@ -54,8 +55,14 @@ def figures(validation: Validation) -> dict[str, Figure]:
         "stein": _stein_figure,
     }
     ring = RingComparison.of(validation)
-    drawn = {name: make(validation) for name, make in makers.items() if not (ring and name in _BY_VARIABLE)}
-    drawn |= ring_figures(ring) if ring else {}
+    wanted = {name: make for name, make in makers.items() if not (ring and name in _BY_VARIABLE)}
+    drawn: dict[str, Any] = {}
+    with progress.task("Drawing the figures", len(wanted) + 1) as tick:
+        for name, make in wanted.items():
+            drawn[name] = make(validation)
+            tick(1)
+        drawn |= ring_figures(ring) if ring else {}
+        tick(1)
     return {name: np.ravel(np.asarray(axes))[0].figure for name, axes in drawn.items() if axes is not None}
 
 
@@ -91,16 +98,16 @@ def _pair_figure(validation: Validation):
     pairs = _pairs(validation)
     if not pairs:
         return None
-    edges = validation.data_statistics.edges
+    # Of angles it is these that belong together, not their cos and sin.
+    shown = validation.original if validation.model.circles and validation.original else validation
+    edges = shown.data_statistics.edges
     group = _PAIR_GROUPS[validation.data.n_samples < _PAIR_SAMPLES]
 
     def densities(samples: np.ndarray) -> dict[tuple[int, int], Matrix]:
         return {(i, j): gaussian_filter(pair_histogram(samples, edges, i, j, group), 1.0) for i, j in pairs}
 
-    data, model = densities(validation.data.stacked()), densities(validation.paths.stacked())
-    return plots.plot_pair_densities(
-        edges[:, ::group], data, model, names=validation.data.names, units=validation.data.units
-    )
+    data, model = densities(shown.data.stacked()), densities(shown.paths.stacked())
+    return plots.plot_pair_densities(edges[:, ::group], data, model, names=shown.data.names, units=shown.data.units)
 
 
 def _acf_figure(validation: Validation):

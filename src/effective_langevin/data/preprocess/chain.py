@@ -83,3 +83,8 @@ class FittedChain(FittedTransform):
         labels = {key: state[key] for key in ("names", "units", "time_unit")}
         steps = tuple(from_dict(step) for step in state["steps"])
         return cls(tuple(labels["names"]), tuple(labels["units"]), labels["time_unit"], steps)
+
+
+def chained(steps: Sequence[FittedTransform]) -> FittedChain | None:
+    """Fitted steps as one transform; none without any."""
+    return FittedChain(steps[0].names, steps[0].units, steps[0].time_unit, tuple(steps)) if steps else None

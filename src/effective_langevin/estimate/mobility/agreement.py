@@ -14,6 +14,7 @@ import numpy as np
 from ..._core.errors import EstimateWarning
 from ..._core.types import Matrix
 from ...data import TimeSeries
+from ..circles import Circles
 from ..score import ScoreFit
 from ..symmetry import Symmetry
 from .base import Inference, Mobility, MobilityStrategy
@@ -79,7 +80,7 @@ def _estimates(series: TimeSeries, score: ScoreFit, symmetry: Symmetry, known: s
             continue
         coarse = TimeSeries(_interleaved(segments, every), series.dt * every)
         seen = {}
-        for strategy in ESTIMATORS:
+        for strategy in (e for e in ESTIMATORS if not isinstance(symmetry, Circles) or hasattr(e, "knows_angles")):
             if every > 1 or type(strategy).__name__ != known:
                 seen[type(strategy).__name__] = _asked(strategy, coarse, _interleaved(scores, every), score, symmetry)
         # Smooth motion may be all that a coarser sampling sees; its effective mobility is another quantity.

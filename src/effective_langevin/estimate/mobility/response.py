@@ -9,6 +9,7 @@ mobility depends on the state, Phi(T) drifts with T and only its limit at T -> 0
 are split into the independent blocks of the symmetry, on a ring one per Fourier mode, and solved block by block.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, cast
@@ -21,10 +22,12 @@ from ..._core import checks
 from ..._core.resampling import jackknife, jackknife_error, left_out
 from ..._core.types import LagMatrices, Matrix, Samples
 from ...data import LaggedMoments, TimeSeries, lagged_moments
+from ..circles import Circles
 from ..score import ScoreFit
 from ..score.calibration import perturbed
 from ..symmetry import NoSymmetry, Symmetry, Translations, TranslationsAndReflections
 from .base import Inference, error_groups, integral_times
+from .circles import CircleMoments, where_the_rise_ends
 from .horizons import Combination, best_combination, quadrature_error
 from .quadrature import Exponentials, Frame, integrated, integrated_along, spanning_frame
 
@@ -49,9 +52,12 @@ class IntegratedResponse:
 
     A ballistic series (smooth at short times, its quadratic variation growing faster than time) has no such limit.
     Phi(T) then rises with T from zero; the effective Phi is taken where the rise ends, in each block on its own, or
-    where the response G changes sign: beyond that the motion swings back, and no mobility follows. Where the noise
-    level exceeds the spread of the data in some direction, clean samples say nothing about the score there: G is then
-    evaluated at x + sigma z, averaged over z and -z, and Phi gets its typical value in such directions.
+    where the response G changes sign: beyond that the motion swings back, and no mobility follows. A series that is
+    smooth beneath measurement noise is treated alike, with lag 0 left out. Where the noise level exceeds the spread of
+    the data in some direction, clean samples say nothing about the score there: G is then evaluated at x + sigma z,
+    averaged over z and -z, and Phi gets its typical value in such directions.
+
+    Of angles it is the response of their cos and sin that is followed (`circles`).
     """
 
     lags: int | None = None
@@ -59,6 +65,10 @@ class IntegratedResponse:
     def __post_init__(self):
         if self.lags is not None:
             checks.integer_at_least("lags", self.lags, 6)
+
+    def knows_angles(self, periods: Sequence[float | None]) -> bool:
+        """Whether the mobility can be one of angles: of any."""
+        return True
 
     def infer(self, series: TimeSeries, score: ScoreFit, *, symmetry: Symmetry, key: jax.Array) -> Inference:
         """The score on the data, then what follows from both."""
@@ -75,16 +85,16 @@ class IntegratedResponse:
 
         `spread` is that of the noise the score was learned with, a symmetric square root of its covariance.
         """
-        times, smoothness = integral_times(series), smoothness_of(series)
-        ballistic = smoothness > _BALLISTIC
-        if ballistic:
-            lags = widening_lags(self.lags or int(max(_REACH * times.max() / series.dt, 16)), series)
-        else:
-            lags = np.arange(2 * ((self.lags or int(np.clip(0.5 * times.min() / series.dt, 8, 24))) // 2) + 1)
+        if isinstance(symmetry, Circles):
+            return self._of_angles(series, scores, symmetry)
+        times, smoothness, beneath = integral_times(series), smoothness_of(series), smoothness_beneath_noise(series)
+        noisy = smoothness < -_BALLISTIC and beneath > _BALLISTIC
+        ballistic, smoothness = (True, beneath) if noisy else (smoothness > _BALLISTIC, smoothness)
+        lags = self._lags(series, times, ballistic)
         moments = _Moments.of(series, scores, lags, error_groups(series, times), at_clean)
         if not ballistic:
             moments = moments.with_rates(series, scores)
-        infer = partial(_effective, spread=spread) if ballistic else _instantaneous
+        infer = partial(_effective, spread=spread, first=int(noisy)) if ballistic else _instantaneous
         estimate, evidence = infer(moments, symmetry)
         return Inference.of(
             estimate,
@@ -94,6 +104,28 @@ class IntegratedResponse:
             quadratic_variation_slope=smoothness,
             **_before_projection(infer, moments, symmetry),
         )
+
+    def _lags(self, series: TimeSeries, times: np.ndarray, ballistic: bool) -> np.ndarray:
+        """Far and widening for smooth motion, otherwise an even number up to half the shortest integral time."""
+        if ballistic:
+            return widening_lags(self.lags or int(max(_REACH * times.max() / series.dt, 16)), series)
+        return np.arange(2 * ((self.lags or int(np.clip(0.5 * times.min() / series.dt, 8, 24))) // 2) + 1)
+
+    def _of_angles(self, series: TimeSeries, scores: list[Samples], circles: Circles) -> Inference:
+        """The same from the smooth functions on the circles, whose regime and integral times count."""
+        mean = circles.embedded(series.stacked()).mean(axis=0)
+        smooth = TimeSeries([circles.embedded(s) - mean for s in series.segments], series.dt)
+        times, smoothness = integral_times(smooth), smoothness_of(smooth)
+        lags = self._lags(smooth, times, smoothness > _BALLISTIC)
+        moments = CircleMoments.of(series, scores, circles, lags, error_groups(smooth, times))
+        if smoothness > _BALLISTIC:
+            estimate, evidence = where_the_rise_ends(moments)
+        else:
+            found = _Combined.of(moments, circles, 0)
+            estimate, evidence = found.phi, found.evidence()
+        found_in = {"integral_times": times.tolist(), "quadratic_variation_slope": smoothness}
+        found_in["left_after_one_step"] = moments.left_after_one_step().tolist()
+        return Inference.of(estimate, moments.groups, **{"horizon": moments.tau[1:].tolist(), **evidence}, **found_in)
 
 
 @dataclass(frozen=True)
@@ -185,26 +217,41 @@ def smoothness_of(series: TimeSeries) -> float:
     return quadratic_variation_slope(lagged_moments(series.segments, series.segments, [0, 1, 2]).mean())
 
 
+def smoothness_beneath_noise(series: TimeSeries) -> float:
+    """The slope of the quadratic variation from lag 1 on, where noise that is new in every sample does not show.
+
+    The smaller of those over two to four and over four to eight lags; minus infinity where a record is too short.
+    """
+    if max(len(s) for s in series.segments) < 16:
+        return -np.inf
+    moments = lagged_moments(series.segments, series.segments, [1, 3, 5, 9]).mean()
+    decay = np.trace(moments[0] - moments[1:], axis1=1, axis2=2)
+    return float(np.min(np.log2(decay[1:] / decay[:-1]) - 1)) if (decay > 0).all() else -np.inf
+
+
 def quadratic_variation_slope(correlation: LagMatrices) -> float:
     """d log(<|dx|^2> / h) / d log h between one and two lags: about 0 for a diffusion, 1 for smooth motion."""
     decay = np.trace(correlation[0] - correlation[1:3], axis1=1, axis2=2)
     return float(np.log2(decay[1] / decay[0]) - 1)
 
 
-def _effective(moments: _Moments, symmetry: Symmetry, spread: Matrix):
-    """Phi of a ballistic series at the horizon where its rise with the horizon ends, in each block."""
-    size = moments.correlation.sums.shape[-1]
+def _effective(moments: _Moments, symmetry: Symmetry, spread: Matrix, first: int = 0):
+    """Phi of a ballistic series at the horizon where its rise with the horizon ends, in each block.
+
+    With measurement noise the horizons begin at the lag `first`.
+    """
+    size, tau = moments.correlation.sums.shape[-1], moments.tau[first:]
     variances = symmetry.blocks(moments.correlation.mean()[0])
     blocks = [_Resolved.of(*pair) for pair in zip(variances, symmetry.blocks(spread))]
-    change, integral, response = moments.curves(np.ones(moments.groups), symmetry)
+    change, integral, response = moments.curves(np.ones(moments.groups), symmetry, first)
     curves = [
         (block.correlation(change[:, b]), block.response(integral[:, b]), block.response(response[:, b]))
         for b, block in enumerate(blocks)
     ]
-    horizons = [_end_of_rise(moments.tau, c, g, r, block.back) for block, (c, g, r) in zip(blocks, curves)]
+    horizons = [_end_of_rise(tau, c, g, r, block.back) for block, (c, g, r) in zip(blocks, curves)]
 
     def estimate(weights: np.ndarray) -> Matrix:
-        change, integral = (CubicSpline(moments.tau, c, axis=0) for c in moments.curves(weights, symmetry)[:2])
+        change, integral = (CubicSpline(tau, c, axis=0) for c in moments.curves(weights, symmetry, first)[:2])
         parts = []
         for b, (block, horizon) in enumerate(zip(blocks, horizons)):
             c, g = block.correlation(change(horizon)[b]), block.response(integral(horizon)[b])
@@ -216,9 +263,13 @@ def _effective(moments: _Moments, symmetry: Symmetry, spread: Matrix):
     evidence: dict[str, Any] = {
         "horizon_rule": "finite",
         "chosen_horizon": horizons,
-        "rise_ended": [bool(horizon < moments.tau[-1]) for horizon in horizons],
+        "rise_ended": [bool(horizon < tau[-1]) for horizon in horizons],
+        "horizon": tau[1:].tolist(),
         "unresolved_directions": int(sum(block.lost for block in blocks)),
     }
+    if first:
+        c = moments.correlation.mean()
+        evidence["measurement_noise"] = np.sqrt(np.maximum(np.diagonal(c[0] - 2 * c[1] + c[2]), 0)).tolist()
     if not isinstance(symmetry, NoSymmetry):
         evidence["phi_by_mode"] = [
             _phi_trace(c[1:], g[1:], block.back).tolist() for block, (c, g, _) in zip(blocks, curves)
@@ -226,7 +277,7 @@ def _effective(moments: _Moments, symmetry: Symmetry, spread: Matrix):
         phi = estimate(np.ones(moments.groups))
         evidence["phi_of_mode"] = np.real(np.trace(symmetry.blocks(phi), axis1=1, axis2=2)).tolist()
     elif size <= _CURVE_DIMENSIONS:
-        evidence["phi_by_horizon"] = moments.phi_by_horizon(np.ones(moments.groups), symmetry).tolist()
+        evidence["phi_by_horizon"] = moments.phi_by_horizon(np.ones(moments.groups), symmetry, first).tolist()
     return estimate, evidence
 
 
@@ -311,7 +362,7 @@ def _instantaneous(moments: _Moments, symmetry: Symmetry):
 class _Combined:
     """The best combination of Phi(T) beyond the lag `first`."""
 
-    moments: _Moments
+    moments: "_Moments | CircleMoments"
     symmetry: Symmetry
     first: int
     by_horizon: LagMatrices
@@ -319,7 +370,7 @@ class _Combined:
     combination: Combination
 
     @classmethod
-    def of(cls, moments: _Moments, symmetry: Symmetry, first: int) -> "_Combined":
+    def of(cls, moments: "_Moments | CircleMoments", symmetry: Symmetry, first: int) -> "_Combined":
         tau, everything = moments.tau[first:], np.ones(moments.groups)
         fine, coarse = (moments.phi_by_horizon(everything, symmetry, first, stride) for stride in (1, 2))
         others = left_out(lambda weights: moments.phi_by_horizon(weights, symmetry, first), moments.groups)

@@ -1,6 +1,6 @@
 """What a learned score is, and how any strategy is turned into one with its Stein matrix."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
@@ -15,6 +15,7 @@ from ..._core.batches import for_batches, on_all_cores, one_cpu, over_members
 from ..._core.compilation import soon_compiled
 from ..._core.types import Matrix, Samples, Vector
 from ...data import TimeSeries
+from ..circles import Circles
 from ..symmetry import Symmetry
 from .calibration import calibration_matrix, perturbed, stein_error, stein_matrix
 from .noise import noise_frame, restoring_map
@@ -48,10 +49,17 @@ class Score(eqx.Module):
         return cls(jnp.asarray(precision, jnp.float32), jnp.eye(size), jnp.zeros(size), jnp.zeros(size))
 
     @classmethod
-    def trained_on(cls, samples: Samples, network: Callable, noise_level: float, tail: float = 0.0005) -> "Score":
-        """The score given by a network, within the range of each variable that leaves out `tail` on either side."""
+    def trained_on(
+        cls, samples: Samples, network: Callable, noise_level: float, tail: float = 0.0005, angles: Sequence[int] = ()
+    ) -> "Score":
+        """The score given by a network, within the range of each variable that leaves out `tail` on either side.
+
+        `angles` are the variables that the network is periodic in: on a circle nothing lies beyond the data.
+        """
         precision = np.linalg.inv(covariance_matrix(samples, noise_level))
-        return cls.learned(network, precision, *np.quantile(samples, [tail, 1 - tail], axis=0))
+        box = np.quantile(samples, [tail, 1 - tail], axis=0)
+        box[:, list(angles)] = np.array([[-np.inf], [np.inf]])
+        return cls.learned(network, precision, *box)
 
     @classmethod
     def learned(cls, network: Callable, precision: Matrix, low: Vector, high: Vector) -> "Score":
@@ -224,16 +232,17 @@ def estimate_score(series: TimeSeries, strategy: ScoreStrategy, symmetry: Symmet
     """
     train, held_out = (part.stacked(np.float32) for part in series.split())
     covariance = symmetry.project(covariance_matrix(np.concatenate([train, held_out])))
-    frame = noise_frame(covariance, strategy.narrowest)
+    tests = symmetry.stein_tests(train) if isinstance(symmetry, Circles) else None
+    frame = None if tests else noise_frame(covariance, strategy.narrowest)
     if frame is not None:
         train, held_out = (part @ frame.astype(np.float32) for part in (train, held_out))
     score, level, diagnostics = strategy.learn(train, held_out, symmetry=symmetry, key=keys.named(key, "learn"))
     if strategy.calibrate:
-        stein = stein_matrix(score.over, train, level, key=keys.named(key, "calibration"))
+        stein = stein_matrix(score.over, train, level, key=keys.named(key, "calibration"), tests=tests)
         score = score.scaled_by(calibration_matrix(symmetry.project(stein)))
         diagnostics = {**diagnostics, "stein_before_calibration": stein.tolist()}
     parts = [
-        symmetry.project(stein_matrix(score.over, part, level, key=keys.named(key, f"stein {i}")))
+        symmetry.project(stein_matrix(score.over, part, level, key=keys.named(key, f"stein {i}"), tests=tests))
         for i, part in enumerate(np.array_split(held_out, _STEIN_PARTS))
     ]
     restoring = _restoring(score, level, train, symmetry, key=keys.named(key, "restoring"))
@@ -248,7 +257,7 @@ def estimate_score(series: TimeSeries, strategy: ScoreStrategy, symmetry: Symmet
 
 def _restoring(score: Score, level: float, samples: Samples, symmetry: Symmetry, *, key: jax.Array) -> Matrix:
     """What gives the expected clean states of noisy samples the covariance of the samples."""
-    if level == 0:
+    if level == 0 or isinstance(symmetry, Circles):
         return np.eye(samples.shape[1])
     some = samples[:: -(-len(samples) // _RESTORED)]
     y = perturbed(some, level, key=key)

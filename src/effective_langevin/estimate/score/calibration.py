@@ -6,6 +6,7 @@ import jax
 import numpy as np
 
 from ..._core.types import Matrix, Samples
+from ..circles import Tests, solved_for_stein
 
 _BLOCK = 1 << 20
 
@@ -19,20 +20,29 @@ def perturbed(samples: Samples, spread: float | Matrix, *, key: jax.Array) -> Sa
 
 
 def stein_matrix(
-    score: Callable[[Samples], Samples], samples: Samples, spread: float | Matrix, *, key: jax.Array
+    score: Callable[[Samples], Samples],
+    samples: Samples,
+    spread: float | Matrix,
+    *,
+    key: jax.Array,
+    tests: Tests | None = None,
 ) -> Matrix:
     """V = < s(y) y^T > over y ~ p_sigma, for standardised samples (paper, Sec. III); -I for a perfect score.
 
     Every sample is perturbed by z and by -z: most of s is -z / sigma where sigma exceeds the spread of the data, and
-    its product with x then cancels instead of averaging out slowly.
+    its product with x then cancels instead of averaging out slowly. Where some variables are angles, `tests` gives the
+    functions that take the place of y, < s_i g_j > = -delta_ij < g_j' >.
     """
-    total = np.zeros((samples.shape[1],) * 2)
+    total, slope = np.zeros((samples.shape[1],) * 2), np.zeros(samples.shape[1])
     for i in range(0, len(samples), _BLOCK):
         part, now = samples[i : i + _BLOCK], jax.random.fold_in(key, i) if i else key
         noise = perturbed(np.zeros_like(part), spread, key=now)
         for y in (part + noise, part - noise):
-            total += score(y).T.astype(float) @ y.astype(float)
-    return total / (2 * len(samples))
+            values, slopes = (y.astype(float), 1.0) if tests is None else tests(y)
+            total += score(y).T.astype(float) @ values
+            slope += np.sum(slopes, axis=0)
+    total /= 2 * len(samples)
+    return total if tests is None else solved_for_stein(total, slope / (2 * len(samples)))
 
 
 def stein_error(stein: Matrix) -> float:

@@ -1,5 +1,6 @@
 """Denoising score matching: the network predicts the noise that was added (paper, Sec. II.A)."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -10,9 +11,10 @@ import numpy as np
 from ..._core import checks, keys
 from ..._core.compilation import soon_compiled
 from ..._core.types import Samples
+from ..circles import Circles
 from ..symmetry import Symmetry
 from .base import Score, covariance_matrix
-from .networks import MLP, NetworkStrategy, Residual
+from .networks import MLP, NetworkStrategy, OnCircles, Residual
 from .noise_level import choose_noise_level, gaussian_if_as_good
 from .training import Schedule, Trained, mean_square, train
 
@@ -58,6 +60,10 @@ class DenoisingScore:
             checks.positive_number(name, getattr(self, name))
         checks.fraction("average", self.average)
 
+    def knows_angles(self, periods: Sequence[float | None]) -> bool:
+        """Whether the score can be one on circles: the network must take cos and sin in place of an angle."""
+        return isinstance(self.network, MLP)
+
     def learn(self, train: Samples, held_out: Samples, *, symmetry: Symmetry, key: jax.Array):
         """Choose the noise level if need be, then train at it."""
         evidence: dict[str, Any] = {}
@@ -70,17 +76,14 @@ class DenoisingScore:
                 key=keys.named(key, "noise level"),
             )
         score, trained = self._fit(train, held_out, level, self.epochs, symmetry, key=key)
-        if self.noise_level is None:
+        if self.noise_level is None and not isinstance(symmetry, Circles):
             gain_key = keys.named(key, "gain")
             (score, level), gain = gaussian_if_as_good(score, level, train, held_out, symmetry, key=gain_key)
             evidence |= gain
         return score, level, {**evidence, **trained.history()}
 
     def _fit(self, samples: Samples, held_out: Samples, sigma: float, epochs: int, symmetry: Symmetry, *, key):
-        covariance = symmetry.project(covariance_matrix(samples, sigma))
-        network = self.network.build(samples.shape[1], key=keys.named(key, "network"))
-        if self.precondition:
-            network = Residual(jnp.asarray(sigma * np.linalg.inv(covariance), jnp.float32), network)
+        network = self._network(samples, sigma, symmetry, key=keys.named(key, "network"))
         objective = Denoising(symmetry, self.batch, self.antithetic)
         schedule = Schedule(
             epochs,
@@ -102,7 +105,19 @@ class DenoisingScore:
             held_out=test,
         )
         fitted = frozen(trained, data, key=keys.named(key, "frozen"))
-        return Score.trained_on(samples, fitted.scaled_by(-1 / sigma), sigma, tail=0.0), trained
+        angles = symmetry.angles if isinstance(symmetry, Circles) else ()
+        return Score.trained_on(samples, fitted.scaled_by(-1 / sigma), sigma, tail=0.0, angles=angles), trained
+
+    def _network(self, samples: Samples, sigma: float, symmetry: Symmetry, *, key: jax.Array):
+        """A fresh network beside the Gaussian score; on circles, where there is none, by itself."""
+        size = samples.shape[1]
+        if isinstance(symmetry, Circles) and isinstance(self.network, MLP):
+            return OnCircles(self.network.build(size, key=key, inputs=len(symmetry.owners)), symmetry.periods)
+        network = self.network.build(size, key=key)
+        if not self.precondition:
+            return network
+        covariance = symmetry.project(covariance_matrix(samples, sigma))
+        return Residual(jnp.asarray(sigma * np.linalg.inv(covariance), jnp.float32), network)
 
 
 @dataclass(frozen=True)

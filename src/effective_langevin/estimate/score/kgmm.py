@@ -6,6 +6,7 @@ The average over z is repeated with fresh antithetic draws until its Monte-Carlo
 the data themselves (half of it, to be safe); the network is fitted with each cell weighted by its population.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,10 +17,13 @@ import numpy as np
 
 from ..._core import checks, keys, progress
 from ..._core.types import Samples, Vector
+from ..circles import Circles
 from ..partition import Tree, grow_tree, segment_sums
 from ..symmetry import Symmetry
+from . import circular_density
 from .base import Score
 from .calibration import perturbed
+from .circular_density import CircularDensity
 from .networks import MLP
 from .noise_level import CANDIDATES, choose_noise_level, gaussian_if_as_good
 from .training import Schedule, train
@@ -35,7 +39,10 @@ class KGMM:
 
     `noise_level` and `cells` are chosen from the data when not given, and the Gaussian score is then taken where it is
     as good on held-out samples; `max_draws` bounds the antithetic pairs of z. The noise goes along with the spread of
-    the data in each direction, down to a variance of `narrowest`; `inf`: equal noise, as published.
+    the data in each direction, down to a variance of `narrowest`; `inf`: equal noise, as published. Of one or two
+    angles and nothing else the cells are those of a regular grid, in which the averages are known exactly
+    (`circular_density`): no network is needed between them, and the noise level is that of the largest held-out
+    likelihood.
     """
 
     noise_level: float | None = None
@@ -55,8 +62,14 @@ class KGMM:
         checks.integer_at_least("max_draws", self.max_draws, 2)
         checks.integer_at_least("steps", self.steps, 1)
 
+    def knows_angles(self, periods: Sequence[float | None]) -> bool:
+        """Whether the score can be one on circles with these periods: not with other variables, nor with many."""
+        return all(periods) and len(periods) <= circular_density.MOST_ANGLES
+
     def learn(self, train: Samples, held_out: Samples, *, symmetry: Symmetry, key: jax.Array):
         """Choose the noise level if need be, average z in cells, fit the network."""
+        if isinstance(symmetry, Circles):
+            return self._around_circles(train, held_out, symmetry)
         evidence: dict[str, Any] = {}
         level = self.noise_level
         train = np.asarray(symmetry.moved(jnp.asarray(train), key=keys.named(key, "orbit")))
@@ -74,6 +87,14 @@ class KGMM:
             (score, level), gain = gaussian_if_as_good(score, level, train, held_out, symmetry, key=gain_key)
             diagnostics |= gain
         return score, level, {**evidence, **diagnostics}
+
+    def _around_circles(self, train: Samples, held_out: Samples, circles: Circles):
+        """The score of the blurred density on a grid around the circles."""
+        density, level, evidence = CircularDensity(train, circles, self.cells), self.noise_level, {}
+        if level is None:
+            level, evidence = circular_density.choose_noise_level(density, held_out)
+        score = Score.trained_on(train, density.score(level), level, angles=circles.angles)
+        return score, level, {**evidence, "cells": int(np.prod(density.shape))}
 
     def _partition(self, samples: Samples, sigma: float, *, key: jax.Array) -> Tree:
         cells = min(self.cells or default_cells(*samples.shape), len(samples) // 2)

@@ -8,11 +8,13 @@ from typing import Any, Protocol
 
 import jax
 
+from .circles import OnCircles
+from .grid import OnGrid
 from .mlp import MLP, Layers
 from .residual import Residual
 from .unet import UNet, UNet1D
 
-__all__ = ["MLP", "Layers", "NetworkStrategy", "Residual", "UNet", "UNet1D", "rebuilt"]
+__all__ = ["MLP", "Layers", "NetworkStrategy", "OnCircles", "OnGrid", "Residual", "UNet", "UNet1D", "rebuilt"]
 
 
 class NetworkStrategy(Protocol):
@@ -29,6 +31,13 @@ def rebuilt(architecture: dict[str, Any], dimension: int) -> Any:
     kind = settings.pop("kind")
     if kind == "Residual":
         return Residual.blank(rebuilt(settings["network"], dimension), dimension)
+    if kind == "OnGrid":
+        return OnGrid.blank(tuple(settings["shape"]), tuple(settings["periods"]))
+    if kind == "OnCircles":
+        periods = tuple(settings["periods"])
+        inner = settings["network"]
+        inputs = len(periods) + sum(period is not None for period in periods)
+        return OnCircles(MLP(tuple(inner["hidden"])).build(dimension, key=jax.random.key(0), inputs=inputs), periods)
     description = {"MLP": MLP, "UNet1D": UNet1D}[kind]
     return description(**{k: tuple(v) if isinstance(v, list) else v for k, v in settings.items()}).build(
         dimension, key=jax.random.key(0)

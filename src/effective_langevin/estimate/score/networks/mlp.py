@@ -55,8 +55,8 @@ class MLP:
     def __post_init__(self):
         object.__setattr__(self, "hidden", checks.integers_at_least("hidden", self.hidden, 1))
 
-    def build(self, dimension: int, *, key: jax.Array) -> Layers:
-        """Fresh weights for a state of that dimension."""
-        sizes = (dimension, *self.hidden, dimension)
+    def build(self, dimension: int, *, key: jax.Array, inputs: int | None = None) -> Layers:
+        """Fresh weights for a state of that dimension, or for one seen through as many `inputs`."""
+        sizes = (inputs or dimension, *self.hidden, dimension)
         keys = jax.random.split(key, len(sizes) - 1)
         return Layers([eqx.nn.Linear(a, b, key=k) for a, b, k in zip(sizes[:-1], sizes[1:], keys)])

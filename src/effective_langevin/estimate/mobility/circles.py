@@ -1,0 +1,158 @@
+"""The integrated response of smooth functions on circles, for variables that are angles.
+
+With e = cos and sin of every angle, other variables as they are, and f any combination of those of x_j alone,
+
+    < e(T) f(0) > - < e f > = sum_k Phi_kj int_0^T < e(t + tau) [s_k f' + delta_kj f''](t) > dtau
+
+at every T, means removed. On the line, where e = f = x, it is the response of `response`. Every column of Phi has an
+equation for each entry of e and each f, and is their least-squares solution.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.linalg
+
+from ..._core.types import LagMatrices, Matrix, Samples
+from ...data import LaggedMoments, TimeSeries, lagged_moments
+from ..circles import Circles
+from ..symmetry import Symmetry
+from .quadrature import integrated
+
+_RESOLVED = 0.8
+
+
+@dataclass(frozen=True)
+class CircleMoments:
+    """Lagged moments of e with every f and with s_k f', in groups of time; f number n is one of variable `owners[n]`.
+
+    `slopes` is < e' f' >, with which the response begins by Stein's identity; `whitening` makes the entries of e
+    independent. f'' = -rate^2 f, but for a constant, where the variable is an angle, and zero elsewhere.
+    """
+
+    moments: LaggedMoments
+    slopes: Matrix
+    whitening: Matrix
+    owners: tuple[int, ...]
+    circles: Circles
+    dt: float
+
+    @classmethod
+    def of(
+        cls, series: TimeSeries, scores: list[Samples], circles: Circles, lags: np.ndarray, groups: int
+    ) -> "CircleMoments":
+        """From a standardised series and the score on its samples."""
+        samples = series.stacked()
+        mean, slope = circles.embedded(samples).mean(axis=0), circles.embedded(samples, 1)
+        future = [circles.embedded(x) - mean for x in series.segments]
+        chosen, owners = _followed(series, future, scores, circles)
+        past = [
+            np.concatenate([e @ chosen, _pushes(score, circles.embedded(x, 1) @ chosen)], axis=1)
+            for e, x, score in zip(future, series.segments, scores)
+        ]
+        spread, axes = np.linalg.eigh(np.cov(circles.embedded(samples).T).reshape(len(mean), -1))
+        whitening = (axes / np.sqrt(np.maximum(spread, 1e-6 * spread[-1]))).T
+        slopes = slope.T @ (slope @ chosen) / len(slope)
+        return cls(lagged_moments(future, past, lags, groups), slopes, whitening, owners, circles, series.dt)
+
+    @property
+    def groups(self) -> int:
+        """Number of groups of time."""
+        return len(self.moments.sums)
+
+    @property
+    def tau(self) -> np.ndarray:
+        """Lag times."""
+        return self.dt * self.moments.lags
+
+    def phi_by_horizon(self, weights: np.ndarray, symmetry: Symmetry, first: int = 0, stride: int = 1) -> LagMatrices:
+        """Phi(T) for every horizon T beyond the lag `first`; no symmetry but that of the circles."""
+        moments, count = self.whitening @ self.moments.mean(weights), len(self.owners)
+        correlation, pushes = moments[..., :count], moments[..., count:].reshape(*moments.shape[:2], -1, count)
+        lags, columns = slice(first, None, stride), []
+        for j in range(len(self.circles.periods)):
+            own = [n for n, owner in enumerate(self.owners) if owner == j]
+            response = self._response(j, own, correlation, pushes)[lags]
+            change = np.concatenate([correlation[lags, :, n] - correlation[first, :, n] for n in own], axis=1)
+            integral = integrated(response, self.tau[lags])
+            columns.append(np.einsum("tij,tj->ti", np.linalg.pinv(integral[1:]), change[1:]))
+        return np.stack(columns, axis=-1)
+
+    def left_after_one_step(self) -> np.ndarray:
+        """How much of the response of each variable is left after one sampling interval, relative to its beginning."""
+        moments, count = self.whitening @ self.moments.mean(), len(self.owners)
+        correlation, pushes = moments[..., :count], moments[..., count:].reshape(*moments.shape[:2], -1, count)
+        left = []
+        for j in range(len(self.circles.periods)):
+            own = [n for n, owner in enumerate(self.owners) if owner == j]
+            start, later = self._response(j, own, correlation, pushes)[:2, :, j]
+            left.append(start @ later / (start @ start))
+        return np.array(left)
+
+    def _response(self, j: int, own: list[int], correlation: np.ndarray, pushes: np.ndarray) -> np.ndarray:
+        """G(tau) of the functions of x_j, (lag, equation, var), the score scaled so that G begins as the exact one."""
+        period, size = self.circles.periods[j], pushes.shape[2]
+        rate = 2 * np.pi / period if period else 0.0
+        place, mine = np.eye(size)[j], np.array(self.circles.owners)[:, None] == np.arange(size)
+        curvature = np.concatenate([-(rate**2) * correlation[:, :, n, None] * place for n in own], axis=1)
+        start = np.concatenate([self.whitening @ np.where(mine, -self.slopes[:, n, None], 0.0) for n in own])
+        pushed = np.concatenate([pushes[..., n] for n in own], axis=1)
+        return curvature + pushed @ np.linalg.lstsq(pushed[0], start - curvature[0], rcond=None)[0]
+
+
+def where_the_rise_ends(moments: CircleMoments) -> tuple[Callable[[np.ndarray], Matrix], dict[str, Any]]:
+    """Phi of smooth motion on circles at the horizon where its trace stops rising, and the evidence."""
+    curve = moments.phi_by_horizon(np.ones(moments.groups), moments.circles)
+    falls = np.flatnonzero(np.diff(np.trace(curve, axis1=1, axis2=2)) <= 0)
+    end = int(falls[0]) if len(falls) else len(curve) - 1
+    evidence = {
+        "horizon_rule": "finite",
+        "chosen_horizon": [float(moments.tau[end + 1])],
+        "rise_ended": [bool(len(falls))],
+        "phi_by_horizon": curve.tolist(),
+    }
+    return lambda weights: moments.phi_by_horizon(weights, moments.circles)[end], evidence
+
+
+def _pushes(score: Samples, slopes: Samples) -> Samples:
+    """s_k f' for every k and, within it, every f."""
+    return (np.asarray(score, float)[:, :, None] * slopes[:, None, :]).reshape(len(score), -1)
+
+
+def _followed(
+    series: TimeSeries, future: list[Samples], scores: list[Samples], circles: Circles
+) -> tuple[Matrix, tuple[int, ...]]:
+    """The combinations of e that are followed, as columns, and the variable that each is a function of.
+
+    Of an angle they are those that decay slowest and fastest. Where a response dies out between two samples its
+    integral comes out too large, and the mobility too small: the one with much less of it over one step is left out.
+    """
+    columns, owners = [], []
+    for j, period in enumerate(circles.periods):
+        own = np.flatnonzero(np.array(circles.owners) == j)
+        found = np.ones((1, 1))
+        if period:
+            parts = [e[:, own] for e in future]
+            now, later = lagged_moments(parts, parts, [0, 1]).mean()
+            found = scipy.linalg.eigh(later + later.T, now)[1].T
+            sizes = np.array([_over_one_step(series, parts, scores, circles, own, pair, j) for pair in found])
+            found = found[sizes >= _RESOLVED * sizes.max()]
+        for combination in found:
+            columns.append(np.zeros(len(circles.owners)))
+            columns[-1][own] = combination
+            owners.append(j)
+    return np.array(columns).T, tuple(owners)
+
+
+def _over_one_step(series, parts, scores, circles: Circles, own: np.ndarray, pair: np.ndarray, j: int) -> float:
+    """Phi_jj from the first step of one function of one angle, by the trapezoidal rule."""
+    rate = 2 * np.pi / float(circles.periods[j] or np.inf)
+    slopes = [circles.embedded(x, 1)[:, own] @ pair for x in series.segments]
+    values = [part @ pair for part in parts]
+    past = [np.column_stack([f, s[:, j] * slope]) for f, s, slope in zip(values, scores, slopes)]
+    (c, g), (c_later, g_later) = lagged_moments([f[:, None] for f in values], past, [0, 1]).mean()[:, 0]
+    start = -float(np.mean(np.concatenate(slopes) ** 2))
+    scale = (start + rate**2 * c) / g
+    return (c_later - c) / (0.5 * series.dt * (start + scale * g_later - rate**2 * c_later))
