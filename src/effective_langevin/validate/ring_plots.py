@@ -21,10 +21,11 @@ LINES = {
     "data": (DATA, "-"),
     "model": (MODEL, "--"),
     "ours": (MODEL, "--"),
+    "settled": ("#CC79A7", "-"),
     "published": ("#6b6b6b", "-."),
     "LIM": ("#009E73", ":"),
 }
-MARKERS = {"data": "o", "published": "s", "LIM": "^"}
+MARKERS = {"data": "o", "settled": "v", "published": "s", "LIM": "^"}
 _SHOWN = 1e-5
 _HEADROOM = 1.35
 
