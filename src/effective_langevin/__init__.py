@@ -26,7 +26,7 @@ from .estimate.mobility import (
     Mobility,
     QuadraticVariation,
 )
-from .estimate.score import KGMM, MLP, DenoisingScore, Gaussian, UNet1D
+from .estimate.score import KGMM, MLP, DenoisingScore, Extrapolated, Gaussian, UNet1D
 from .estimate.symmetry import Translations, TranslationsAndReflections
 from .estimator import LangevinEstimator
 from .fit import fit
@@ -48,6 +48,7 @@ __all__ = [
     "EstimateWarning",
     "EulerMaruyama",
     "ExponentialEuler",
+    "Extrapolated",
     "FiniteVolume",
     "Gaussian",
     "IntegratedResponse",

@@ -77,6 +77,16 @@ def test_directions_that_a_symmetry_makes_alike_are_tilted_alike():
     np.testing.assert_allclose(precision, ring.project(precision), atol=1e-5)
 
 
+def test_the_verdict_says_that_it_was_done(rotating):
+    """And that the covariance then proves nothing."""
+    after = spoilt(rotating).settled(duration=20.0, members=500, rounds=2)
+    series = rotating.simulate(duration=50.0, members=4, seed=3)
+    words = el.validate(after, series, seed=4, members=8, duration=50.0).summary()
+    assert "Settled: a linear term in the score" in words
+    assert "from 2 simulations" in words
+    assert "no evidence" in words
+
+
 def test_bad_settings_are_refused(rotating):
     with pytest.raises(el.ArgumentError, match="rounds"):
         rotating.settled(rounds=0)

@@ -7,11 +7,11 @@ from typing import Any
 from .._core import checks
 from ..data import preprocess as pp
 from ..estimate.mobility import CorrelationFit, FiniteVolume, IntegratedResponse, LogCorrelation, QuadraticVariation
-from ..estimate.score import KGMM, MLP, DenoisingScore, Gaussian, UNet1D
+from ..estimate.score import KGMM, MLP, DenoisingScore, Extrapolated, Gaussian, UNet1D
 from ..estimate.symmetry import NoSymmetry, Translations, TranslationsAndReflections
 
 CHOICES: dict[str, dict[str, Any]] = {
-    "score": {"kgmm": KGMM, "denoising": DenoisingScore, "gaussian": Gaussian},
+    "score": {"kgmm": KGMM, "denoising": DenoisingScore, "gaussian": Gaussian, "extrapolated": Extrapolated},
     "network": {"mlp": MLP, "unet": UNet1D},
     "mobility": {
         "integrated-response": IntegratedResponse,

@@ -7,7 +7,7 @@ import numpy as np
 from ..model import LangevinModel
 from .basins import Basins
 from .ring_comparison import RingComparison
-from .wording import after_number, plus_minus, short
+from .wording import after_number, count, plus_minus, short
 
 if TYPE_CHECKING:
     from .comparison import Validation
@@ -69,10 +69,25 @@ def denoised(validation: "Validation") -> str:
     score = validation.model.score
     if score.resolved:
         return ""
+    unit = "standard deviations" if score.frame is None else "of the spread in each direction"
     return (
-        f"Denoised: the noise level of the score ({score.noise_level:g} standard deviations) exceeds the spread of the "
-        "data in some directions, so every simulated state was replaced by the clean state expected from it before it "
-        "was compared."
+        f"Denoised: the noise of the score ({score.noise_level:g} {unit}) exceeds the spread of the data in some "
+        "directions, so every simulated state was replaced by the clean state to be expected from it, with the spread "
+        "of clean states, before it was compared."
+    )
+
+
+def settled(validation: "Validation") -> str:
+    """That the variances were put right by simulation; else nothing."""
+    found = validation.model.score.diagnostics.get("settled")
+    if found is None:
+        return ""
+    first = np.asarray(found["variance_ratio"][0], float)
+    worst = first[np.argmax(np.abs(np.log(first)))]
+    return (
+        f"Settled: a linear term in the score makes the variances of the model those of the data, from "
+        f"{count(len(found['variance_ratio']), 'simulation')} of the model itself; before, the worst was "
+        f"{short(worst)} times that of the data. Agreement of the covariance is therefore no evidence for the model."
     )
 
 

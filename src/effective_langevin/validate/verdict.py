@@ -8,7 +8,17 @@ from scipy.special import stdtrit
 
 from ..estimate.mobility.base import error_groups
 from . import distances
-from .regime import ballistic, denoised, forced, on_circles, own_variables, regime, state_dependent, unresolved
+from .regime import (
+    ballistic,
+    denoised,
+    forced,
+    on_circles,
+    own_variables,
+    regime,
+    settled,
+    state_dependent,
+    unresolved,
+)
 from .ring_comparison import RingComparison
 from .statistics import GROUPS, SeriesStatistics
 from .wording import after_number, count, plus_minus, short
@@ -59,7 +69,7 @@ class Finding:
 def verdict(validation: "Validation") -> list[str]:
     """The overall verdict with its reason, then one sentence on each aspect of the model."""
     findings = judge(validation)
-    parts = (forced, own_variables, on_circles, regime, state_dependent, unresolved, denoised)
+    parts = (forced, own_variables, on_circles, regime, state_dependent, unresolved, denoised, settled)
     done = [part(validation) for part in parts]
     rest = [*done, circulation(validation), data_used(validation), *_hints(validation, findings)]
     return [

@@ -12,10 +12,11 @@ import jax
 import numpy as np
 
 from ..._core.errors import EstimateWarning
-from ..._core.types import Matrix
+from ..._core.types import Matrix, Samples
 from ...data import TimeSeries
 from ..circles import Circles
 from ..score import ScoreFit
+from ..score.calibration import perturbed
 from ..symmetry import Symmetry
 from .base import Inference, Mobility, MobilityStrategy
 from .correlation import CorrelationFit, LogCorrelation, QuadraticVariation
@@ -26,6 +27,7 @@ ESTIMATORS = (IntegratedResponse(), QuadraticVariation(), CorrelationFit(), LogC
 _MOST_SAMPLES = 200_000
 _LEAST_SAMPLES = 500
 _SIGNIFICANT, _SUBSTANTIAL = 4.0, 0.05
+_EFFECTIVE, _STEEP = 0.5, 100.0
 
 
 @dataclass(frozen=True)
@@ -65,8 +67,10 @@ def compared_estimates(series: TimeSeries, score: ScoreFit, mobility: Mobility, 
     )
     if mobility.diagnostics.get("horizon_rule") == "finite" or not _spread_everywhere(series):
         return {"agreement": [chosen.described()], "disagreement": ""}
-    others = _estimates(_beginning(series), score, symmetry, known=chosen.estimator)
-    return {"agreement": [e.described() for e in (chosen, *others)], "disagreement": _disagreement(chosen, others)}
+    beginning = _beginning(series)
+    others = _estimates(beginning, score, symmetry, known=chosen.estimator)
+    listed = [chosen, *others, *_with_more_noise(beginning, score, symmetry)]
+    return {"agreement": [e.described() for e in listed], "disagreement": _disagreement(chosen, others)}
 
 
 def _estimates(series: TimeSeries, score: ScoreFit, symmetry: Symmetry, known: str) -> list[Estimate]:
@@ -90,6 +94,36 @@ def _estimates(series: TimeSeries, score: ScoreFit, symmetry: Symmetry, known: s
             if inference.diagnostics.get("horizon_rule") != "finite"
         ]
     return found
+
+
+def _with_more_noise(series: TimeSeries, score: ScoreFit, symmetry: Symmetry) -> list[Estimate]:
+    """The integrated response with the score of data blurred sqrt 2 times as much: what the noise level does to Phi."""
+    values, trusted = blurred_further(score, series.stacked(), key=jax.random.key(1))
+    if not trusted or max(len(s) for s in series.segments) < _LEAST_SAMPLES:
+        return []
+    scores = np.split(values, np.cumsum([len(s) for s in series.segments])[:-1])
+    inference = IntegratedResponse().infer_from(series, scores, symmetry, score.spread)
+    return [_estimate("IntegratedResponse, noise level x 1.41", series.dt, inference)]
+
+
+def blurred_further(score: ScoreFit, x: Samples, *, key: jax.Array, pairs: int = 4) -> tuple[Samples, bool]:
+    """The score of p_{sqrt 2 sigma} from that of p_sigma, and whether it can be trusted.
+
+    p_{sqrt 2 sigma} is p_sigma blurred once more, so that its score at x is the mean of s_sigma at x + noise, weighted
+    by the density there, which is known relative to that at x from the score on the way: ln p(b) - ln p(a) is
+    (s(a) + s(b)) (b - a) / 2 to third order.
+    """
+    x = x.astype(np.float32)
+    here, total, weights = score.function.over(x), np.zeros(x.shape), []
+    for pair in range(pairs):
+        noise = perturbed(np.zeros_like(x), score.spread, key=jax.random.fold_in(key, pair))
+        for step in (noise, -noise):
+            there = score.function.over(x + step)
+            weights.append(np.exp(np.clip(0.5 * np.sum((here + there) * step, axis=1, dtype=float), -_STEEP, _STEEP)))
+            total += weights[-1][:, None] * there
+    whole, squares = np.sum(weights, axis=0), np.sum(np.square(weights), axis=0)
+    enough = np.mean(whole**2 / squares) > _EFFECTIVE * len(weights)
+    return total / whole[:, None], bool(enough and score.noise_level > 0)
 
 
 def _asked(

@@ -9,12 +9,13 @@ from typing import Any, Protocol
 import jax
 
 from .circles import OnCircles
+from .combined import Sum
 from .grid import OnGrid
 from .mlp import MLP, Layers
 from .residual import Residual
 from .unet import UNet, UNet1D
 
-__all__ = ["MLP", "Layers", "NetworkStrategy", "OnCircles", "OnGrid", "Residual", "UNet", "UNet1D", "rebuilt"]
+__all__ = ["MLP", "Layers", "NetworkStrategy", "OnCircles", "OnGrid", "Residual", "Sum", "UNet", "UNet1D", "rebuilt"]
 
 
 class NetworkStrategy(Protocol):
@@ -31,6 +32,8 @@ def rebuilt(architecture: dict[str, Any], dimension: int) -> Any:
     kind = settings.pop("kind")
     if kind == "Residual":
         return Residual.blank(rebuilt(settings["network"], dimension), dimension)
+    if kind == "Sum":
+        return Sum(tuple(rebuilt(network, dimension) for network in settings["networks"]))
     if kind == "OnGrid":
         return OnGrid.blank(tuple(settings["shape"]), tuple(settings["periods"]))
     if kind == "OnCircles":
