@@ -11,7 +11,11 @@ DRIFT = np.array([[1.0, -0.8], [1.2, 1.5]])
 
 @pytest.fixture(scope="module")
 def series():
-    return el.systems.OrnsteinUhlenbeck(DRIFT, np.eye(2)).simulate(400.0, 0.1, members=6, seed=2)
+    return record(2)
+
+
+def record(seed):
+    return el.systems.OrnsteinUhlenbeck(DRIFT, np.eye(2)).simulate(400.0, 0.1, members=6, seed=seed)
 
 
 @pytest.fixture(scope="module")
@@ -19,10 +23,15 @@ def prediction(series):
     return el.predict_held_out(series, score=el.Gaussian(), seed=0)
 
 
-def test_the_bands_hold_the_part_that_was_not_used(prediction):
-    """Neighbouring lags move together: of about a hundred points, few are independent. Broken bands hold far fewer."""
-    assert prediction.coverage["acf"] > 0.8
-    assert 0.85 < prediction.coverage["pdf"] <= 1.0
+def test_the_bands_hold_the_part_that_was_not_used():
+    """Neighbouring lags move together: in one record few of a hundred points are independent, and its coverage scatters
+    by 0.1. The mean over eight records has an error of 0.035."""
+    found = [el.predict_held_out(record(seed), score=el.Gaussian(), seed=0).coverage for seed in range(2, 10)]
+    assert 0.85 < np.mean([each["acf"] for each in found]) <= 1.0
+    assert 0.9 < np.mean([each["pdf"] for each in found]) <= 1.0
+
+
+def test_the_model_comes_from_one_part_and_the_comparison_from_the_other(prediction):
     assert "95 %" in prediction.summary()
     assert prediction.model.provenance["samples"] == pytest.approx(12_000, abs=10)
     assert prediction.validation.data.n_samples == pytest.approx(12_000, abs=10)
