@@ -10,6 +10,7 @@ from scipy.linalg import sqrtm
 
 import effective_langevin as el
 from effective_langevin.estimate.score import Score, ScoreFit
+from effective_langevin.model import dynamics
 
 SCALE = np.array([3.0, 0.2, 40.0])
 DRIFT = np.array([[1.0, 1.7, 0.0], [-0.9, 1.5, 0.4], [0.2, -0.3, 0.35]])
@@ -108,6 +109,17 @@ def test_entropy_production_of_the_wells_uses_the_score_beyond_its_gaussian_part
     found = wells_model.entropy_production()
     assert found.value == pytest.approx(exact, abs=4 * found.standard_error + 0.08 * exact)
     assert found.standard_error < 0.1 * exact
+
+
+def test_modes_of_equal_rates_do_not_turn_by_rounding():
+    """On a ring every wave comes twice; rounding makes complex pairs of equal eigenvalues."""
+    ring = el.Translations()
+    modes, size = np.arange(17.0)[:, None, None], 32
+    rates, noise = ring.joined(1.0 + modes**2, size), ring.joined(1 + np.sqrt(modes), size)
+    covariance = np.linalg.inv(rates) @ noise @ noise.T
+    draws = dynamics.Draws(noise @ noise.T, covariance, np.empty((0, size, size)), np.empty((0, size, size)))
+    assert np.iscomplex(np.linalg.eigvals(draws.phi @ np.linalg.inv(draws.covariance))).any()
+    assert np.isinf(dynamics.relaxation(draws).period).all()
 
 
 def test_one_variable_relaxes_and_does_not_turn():

@@ -15,6 +15,8 @@ from scipy.optimize import linear_sum_assignment
 
 from .._core.types import Matrix, Samples, Vector
 
+_ROUNDING = 1e-9
+
 
 @dataclass(frozen=True)
 class Timescales:
@@ -95,6 +97,7 @@ def relaxation(draws: Draws) -> Timescales:
         return found[linear_sum_assignment(np.abs(rates[:, None] - found))[1]]
 
     drawn, decay, turn = draws.of(matched), np.real(rates), np.abs(np.imag(rates))
+    turn = np.where(turn > _ROUNDING * np.abs(rates), turn, 0.0)
     with np.errstate(divide="ignore", invalid="ignore"):
         period = 2 * np.pi / turn
         period_error = np.where(turn > 0, period * np.imag(drawn).std(axis=0) / turn, 0.0)
