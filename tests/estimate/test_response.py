@@ -16,6 +16,7 @@ from effective_langevin.estimate.mobility.response import (
     _effective,
     _Moments,
     quadratic_variation_slope,
+    smoothed_score,
     smoothness_beneath_noise,
     widening_lags,
 )
@@ -280,6 +281,16 @@ def test_where_the_noise_level_exceeds_the_spread_the_response_is_that_of_the_bl
     np.testing.assert_allclose(found["phi_of_mode"][:2], exact, atol=4 * error)
     assert error < 0.1 * exact[1]
     assert found["phi_of_mode"][2] == pytest.approx(np.median(found["phi_of_mode"][:2]))
+
+
+def test_the_handedness_of_a_learned_score_is_averaged_away_where_a_reflection_is_imposed():
+    """s = -(P + A) y with an antisymmetric, circulant A: its mirror image has -A."""
+    here = np.arange(5)
+    hand = 0.3 * (np.eye(5)[(here + 1) % 5] - np.eye(5)[(here - 1) % 5])
+    score = ScoreFit(Score.linear(2 * np.eye(5) + hand), 0.0, -np.eye(5), 0.0, np.eye(5))
+    x = np.random.default_rng(0).normal(size=(50, 5))
+    np.testing.assert_allclose(smoothed_score(score, x, BOTH, KEY), -2 * x, atol=1e-5)
+    np.testing.assert_allclose(smoothed_score(score, x, RING, KEY), -2 * x - x @ hand.T, atol=1e-5)
 
 
 def test_the_slope_of_the_quadratic_variation_tells_diffusion_from_smooth_motion(records, swinging_series):

@@ -17,7 +17,7 @@ from jaxtyping import Array, Float
 from .._core import checks
 from .._core.errors import ArgumentError, EstimateWarning
 from .._core.resampling import bootstrap
-from .._core.types import Matrix, Vector
+from .._core.types import Matrix, Samples, Vector
 from ..data import Standardizer, TimeSeries, lagged_moments
 
 _BOOTSTRAP = 1000
@@ -32,6 +32,10 @@ class Symmetry(Protocol):
 
     def moved(self, x: Float[Array, "sample var"], *, key: jax.Array) -> Float[Array, "sample var"]:
         """Every sample moved by a random element of the group (traceable)."""
+        ...
+
+    def mirrored(self, x: Samples) -> Samples:
+        """Samples, or forces on them, reflected; as they are without a reflection."""
         ...
 
     def project(self, matrix: Matrix) -> Matrix:
@@ -59,6 +63,10 @@ class NoSymmetry:
         """Any series will do."""
 
     def moved(self, x, *, key: jax.Array):
+        """The samples as they are."""
+        return x
+
+    def mirrored(self, x: Samples) -> Samples:
         """The samples as they are."""
         return x
 
@@ -108,6 +116,10 @@ class Translations:
         if self.continuous:
             return self._glided(x, jax.random.uniform(key, (len(x), 1, 1), x.dtype, 0, points))
         return self._shifted(x, jax.random.randint(key, (len(x), 1), 0, points))
+
+    def mirrored(self, x: Samples) -> Samples:
+        """The samples as they are."""
+        return x
 
     def project(self, matrix: Matrix) -> Matrix:
         """Every block circulant."""
@@ -175,8 +187,12 @@ class TranslationsAndReflections(Translations):
         """Every sample shifted at random, and half of them reflected."""
         shift_key, flip_key = jax.random.split(key)
         flip = jax.random.bernoulli(flip_key, 0.5, (len(x), 1))
-        fields = x.reshape(len(x), self.channels, -1)[..., ::-1] * jnp.asarray(self._signs, x.dtype)[:, None]
-        return super().moved(jnp.where(flip, fields.reshape(x.shape), x), key=shift_key)
+        return super().moved(jnp.where(flip, self.mirrored(x), x), key=shift_key)
+
+    def mirrored(self, x):
+        """The samples the other way round, with the signs of the fields."""
+        fields = x.reshape(len(x), self.channels, -1)[..., ::-1] * self._signs.astype(x.dtype)[:, None]
+        return fields.reshape(x.shape)
 
     def project_vector(self, vector: Vector) -> Vector:
         """The mean of each even field; an odd one has none."""

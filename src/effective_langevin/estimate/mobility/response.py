@@ -74,7 +74,7 @@ class IntegratedResponse:
         """The score on the data, then what follows from both."""
         at_clean = score.resolved or smoothness_of(series) <= _BALLISTIC
         samples = series.stacked()
-        values = score.function.over(samples) if at_clean else smoothed_score(score, samples, key)
+        values = score.function.over(samples) if at_clean else smoothed_score(score, samples, symmetry, key)
         scores = np.split(values, np.cumsum([len(s) for s in series.segments])[:-1])
         return self.infer_from(series, scores, symmetry, score.spread, at_clean)
 
@@ -197,11 +197,14 @@ class _Moments:
         return self.frames[symmetry]
 
 
-def smoothed_score(score: ScoreFit, x: Samples, key: jax.Array) -> Samples:
-    """Mean of the score at x + noise and x - noise."""
+def smoothed_score(score: ScoreFit, x: Samples, symmetry: Symmetry, key: jax.Array) -> Samples:
+    """Mean of the score at x + noise and, through the mirror of the symmetry, at x - noise.
+
+    A learned score respects a reflection only nearly, and its handedness would show as a circulation.
+    """
     x = x.astype(np.float32)
     noise = perturbed(np.zeros_like(x), score.spread, key=key)
-    return 0.5 * (score.function.over(x + noise) + score.function.over(x - noise))
+    return 0.5 * (score.function.over(x + noise) + symmetry.mirrored(score.function.over(symmetry.mirrored(x - noise))))
 
 
 def widening_lags(reach: int, series: TimeSeries) -> np.ndarray:
