@@ -21,7 +21,7 @@ from effective_langevin.estimate.score.denoising import Denoising
 from effective_langevin.estimate.score.networks import Residual
 from effective_langevin.estimate.score.training import Schedule, _epoch
 from effective_langevin.estimate.symmetry import NoSymmetry
-from effective_langevin.model.langevin import LangevinDrift
+from effective_langevin.model.drift import LangevinDrift
 from effective_langevin.simulate import integrate
 from effective_langevin.simulate.steppers import Equation
 

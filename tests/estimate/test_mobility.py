@@ -13,7 +13,7 @@ from effective_langevin.data import LaggedMoments
 from effective_langevin.estimate.mobility import estimate_mobility
 from effective_langevin.estimate.mobility.base import Inference, integral_times, lift_eigenvalues
 from effective_langevin.estimate.mobility.finite_volume import count_transitions, rate_corrections, rate_matrix
-from effective_langevin.estimate.mobility.response import _Moments
+from effective_langevin.estimate.mobility.moments import Moments
 from effective_langevin.estimate.score import Score, ScoreFit, estimate_score
 from effective_langevin.estimate.symmetry import NoSymmetry
 
@@ -211,7 +211,7 @@ def test_integrated_response_solves_the_exact_identity():
     wrong = np.array([[1.3, 0.2], [-0.1, 0.8]])
     response = np.array([-expm(-A * t) @ wrong.T for t in tau])
     lags, pairs = np.arange(13), np.ones((1, 13))
-    moments = _Moments(
+    moments = Moments(
         LaggedMoments(lags, correlation[None], pairs), LaggedMoments(lags, response[None], pairs), 0.02, True
     )
     # The cubic spline's error is of order h^4: 1.6e-7.

@@ -12,9 +12,9 @@ from effective_langevin._core.resampling import jackknife
 from effective_langevin.data import LaggedMoments
 from effective_langevin.estimate.mobility import estimate_mobility
 from effective_langevin.estimate.mobility.base import error_groups
+from effective_langevin.estimate.mobility.effective import effective as effective_mobility
+from effective_langevin.estimate.mobility.moments import Moments
 from effective_langevin.estimate.mobility.response import (
-    _effective,
-    _Moments,
     quadratic_variation_slope,
     smoothed_score,
     smoothness_beneath_noise,
@@ -120,7 +120,7 @@ def exact_moments(process, lags=LAGS, groups=4):
     correlation = process.correlation(DT * np.arange(lags + 1))
     response = -correlation @ process.stiffness
     steps, pairs = np.arange(lags + 1), np.ones((groups, lags + 1))
-    return _Moments(
+    return Moments(
         *(LaggedMoments(steps, np.repeat(a[None], groups, axis=0), pairs) for a in (correlation, response)), DT, True
     )
 
@@ -140,7 +140,7 @@ def first_zero(process, mode):
 def test_a_mode_that_swings_gets_its_mobility_where_its_response_changes_sign():
     """Exactly there, to the eighth of a lag in which the horizon is looked for."""
     moments = exact_moments(SWINGING)
-    estimate, evidence = _effective(moments, RING, np.zeros((5, 5)))
+    estimate, evidence = effective_mobility(moments, RING, np.zeros((5, 5)))
     phi, error = jackknife(estimate, moments.groups)
     zeros = [first_zero(SWINGING, mode) for mode in range(3)]
     assert np.ptp(zeros) > 1
@@ -167,7 +167,7 @@ def test_phi_is_taken_at_the_first_maximum_where_the_rise_ends_before_that():
         return 0.5 * (fast.autocorrelation(0, t) + slow.autocorrelation(0, t))
 
     curve = both(tau)[:, None, None]
-    moments = _Moments(
+    moments = Moments(
         *(
             LaggedMoments(np.arange(LAGS + 1), sign * curve[None].repeat(4, 0), np.ones((4, LAGS + 1)))
             for sign in (1, -1)
@@ -175,7 +175,7 @@ def test_phi_is_taken_at_the_first_maximum_where_the_rise_ends_before_that():
         DT,
         True,
     )
-    estimate, evidence = _effective(moments, NONE, np.zeros((1, 1)))
+    estimate, evidence = effective_mobility(moments, NONE, np.zeros((1, 1)))
     phi = estimate(np.ones(moments.groups))
     fine = np.linspace(0, DT * LAGS, 4001)
     by_horizon = (1 - both(fine))[1:] / cumulative_trapezoid(both(fine), fine)
@@ -194,8 +194,8 @@ def test_directions_narrower_than_the_noise_level_get_the_typical_mobility(symme
     """The stiffest mode, the last, has variance 1 / 9; it is unresolved below 0.2, and Phi there is the median over
     the resolved directions. On a ring of five points, modes 1 and 2 are each two directions of the five."""
     moments = exact_moments(SWINGING)
-    everything, _ = _effective(moments, symmetry, np.zeros((5, 5)))
-    resolved, evidence = _effective(moments, symmetry, np.sqrt(0.2) * np.eye(5))
+    everything, _ = effective_mobility(moments, symmetry, np.zeros((5, 5)))
+    resolved, evidence = effective_mobility(moments, symmetry, np.sqrt(0.2) * np.eye(5))
     modes, before = (RING.blocks(of(np.ones(moments.groups)))[:, 0, 0].real for of in (resolved, everything))
     assert evidence["unresolved_directions"] == (1 if symmetry == RING else 2)
     if symmetry == RING:
@@ -211,7 +211,9 @@ def test_noise_that_goes_along_with_the_spread_resolves_narrow_modes_and_gives_t
     Phi / noise of the others, times its own noise."""
     moments, noise = exact_moments(SWINGING), np.array([0.5, 0.1, 0.4])
     spread = RING.joined(np.sqrt(noise)[:, None, None], 5)
-    before, resolved = (_effective(moments, RING, s)[0](np.ones(moments.groups)) for s in (np.zeros((5, 5)), spread))
+    before, resolved = (
+        effective_mobility(moments, RING, s)[0](np.ones(moments.groups)) for s in (np.zeros((5, 5)), spread)
+    )
     exact, found = (RING.blocks(phi)[:, 0, 0].real for phi in (before, resolved))
     np.testing.assert_allclose(found[:2], exact[:2], rtol=1e-10)
     assert found[2] == pytest.approx(noise[2] * np.median(exact[:2] / noise[:2]))

@@ -1,18 +1,15 @@
 """`LangevinModel`: dx = Phi s(x) dt + sqrt(2) Sigma dW with Sigma Sigma^T = sym(Phi), in physical units."""
 
 import os
-import warnings
 from dataclasses import dataclass, field
 from typing import Any
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 
 from .._core import checks, keys
-from .._core.compilation import soon_compiled
-from .._core.errors import ArgumentError, DataError, DivergenceError, EstimateWarning, ModelFileError
+from .._core.errors import ArgumentError, DataError, ModelFileError
 from .._core.types import Samples
 from ..data import Standardizer, TimeSeries, preprocess
 from ..data.preprocess.chain import chained
@@ -20,27 +17,14 @@ from ..data.preprocess.pointwise import FittedPeriodic
 from ..estimate.mobility import Mobility
 from ..estimate.score import Score, ScoreFit
 from ..estimate.score.networks import rebuilt
-from ..simulate import Ensemble, EulerMaruyama, ExponentialEuler, LeimkuhlerMatthews, StochasticHeun, integrate
+from ..simulate import EulerMaruyama, ExponentialEuler, LeimkuhlerMatthews, StochasticHeun, integrate
 from ..simulate.steppers import AroundCircles, Equation, Stepper
 from . import display, dynamics, steady, storage
+from .drift import LangevinDrift, jacobians, survivors
 
 _MANY = 256
 _OPTIONAL = ("frame", "restoring")
 _RESOLUTION = {EulerMaruyama: 0.05, StochasticHeun: 0.2, ExponentialEuler: 0.1, LeimkuhlerMatthews: 0.5}
-
-
-class LangevinDrift(eqx.Module):
-    """Phi s(x), standardised, for one state."""
-
-    score: Score
-    phi: jax.Array
-
-    def __call__(self, x):
-        return self.in_batch(x[None])[0]
-
-    def in_batch(self, x):
-        """Every state of a batch."""
-        return jnp.matmul(self.score.in_batch(x), self.phi.T, precision=jax.lax.Precision.HIGHEST)
 
 
 @dataclass(frozen=True)
@@ -181,7 +165,7 @@ class LangevinModel:
             noise=noise,
             bound=1e3,
         )
-        paths = _survivors(run, step)
+        paths = survivors(run, step)
         if (not self.score.resolved) if denoise is None else denoise:
             blurred = paths.reshape(-1, self.dimension)
             paths = self.score.expected_clean(blurred).reshape(paths.shape)
@@ -227,8 +211,8 @@ class LangevinModel:
         """99 % quantile over states of the spectral radius of the drift's Jacobian (one over time)."""
         drift = self._equation(_MANY).drift
         states = jnp.asarray(self.units.to_standard(self.states[:512]), jnp.float32)
-        jacobians = np.asarray(_jacobians(drift, states), float)
-        return float(np.quantile(np.abs(np.linalg.eigvals(jacobians)).max(axis=1), 0.99))
+        rates = np.linalg.eigvals(np.asarray(jacobians(drift, states), float))
+        return float(np.quantile(np.abs(rates).max(axis=1), 0.99))
 
     def timescales(self) -> dynamics.Timescales:
         """Relaxation times, slowest first, and periods of oscillation of dx = -Phi C^-1 x dt + noise, with errors.
@@ -316,34 +300,6 @@ class LangevinModel:
 
     def _repr_html_(self) -> str:
         return display.page(self)
-
-
-def _survivors(run: Ensemble, step: float) -> np.ndarray:
-    """The paths of the members that stayed finite, (member, time, var); the others are counted in a warning."""
-    members = len(run.diverged)
-    if run.diverged.all():
-        raise DivergenceError(
-            f"All {members} members diverged at step {step:g}. Give a smaller `step`, or refit with a "
-            "larger noise level: the learned score may point outwards beyond the data."
-        )
-    if run.diverged.any():
-        warnings.warn(
-            f"{int(run.diverged.sum())} of {members} members diverged at step {step:g} and were left out. "
-            "Give a smaller `step`.",
-            EstimateWarning,
-            stacklevel=3,
-        )
-    return run.paths[run.alive]
-
-
-@soon_compiled
-def _jacobians(drift, states):
-    """(state, var, var): the change of all drifts along one direction after the other."""
-
-    def along(direction):
-        return jax.jvp(drift.in_batch, (states,), (jnp.broadcast_to(direction, states.shape),))[1]
-
-    return jnp.moveaxis(jax.lax.map(along, jnp.eye(states.shape[1])), 0, 2)
 
 
 def load(path: str | os.PathLike) -> LangevinModel:

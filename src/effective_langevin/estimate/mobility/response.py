@@ -10,34 +10,31 @@ are split into the independent blocks of the symmetry, on a ring one per Fourier
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from functools import partial
-from typing import Any, cast
+from typing import Any
 
 import jax
 import numpy as np
-from scipy.interpolate import CubicSpline
 
 from ..._core import checks
 from ..._core.resampling import jackknife, jackknife_error, left_out
 from ..._core.types import LagMatrices, Matrix, Samples
-from ...data import LaggedMoments, TimeSeries, lagged_moments
+from ...data import TimeSeries, lagged_moments
 from ..circles import Circles
 from ..score import ScoreFit
 from ..score.calibration import perturbed
-from ..symmetry import NoSymmetry, Symmetry, Translations, TranslationsAndReflections
+from ..symmetry import Symmetry, Translations, TranslationsAndReflections
 from .base import Inference, error_groups, integral_times
 from .circles import CircleMoments, where_the_rise_ends
+from .effective import effective
 from .horizons import Combination, best_combination, quadrature_error
-from .quadrature import Exponentials, Frame, integrated, integrated_along, spanning_frame
+from .moments import Moments
 
 _SIGNIFICANT = 4.0
 _NOISY_COST = 3.0
 _BALLISTIC = 0.3
-_PER_LAG = 8
-_NOTHING = 3e-5
 _REACH = 3.0
-_CURVE_DIMENSIONS = 8
 
 
 @dataclass(frozen=True)
@@ -91,10 +88,10 @@ class IntegratedResponse:
         noisy = smoothness < -_BALLISTIC and beneath > _BALLISTIC
         ballistic, smoothness = (True, beneath) if noisy else (smoothness > _BALLISTIC, smoothness)
         lags = self._lags(series, times, ballistic)
-        moments = _Moments.of(series, scores, lags, error_groups(series, times), at_clean)
+        moments = Moments.of(series, scores, lags, error_groups(series, times), at_clean)
         if not ballistic:
             moments = moments.with_rates(series, scores)
-        infer = partial(_effective, spread=spread, first=int(noisy)) if ballistic else _instantaneous
+        infer = partial(effective, spread=spread, first=int(noisy)) if ballistic else _instantaneous
         estimate, evidence = infer(moments, symmetry)
         return Inference.of(
             estimate,
@@ -126,75 +123,6 @@ class IntegratedResponse:
         found_in = {"integral_times": times.tolist(), "quadratic_variation_slope": smoothness}
         found_in["left_after_one_step"] = moments.left_after_one_step().tolist()
         return Inference.of(estimate, moments.groups, **{"horizon": moments.tau[1:].tolist(), **evidence}, **found_in)
-
-
-@dataclass(frozen=True)
-class _Moments:
-    """Correlations and responses in groups of time, at increasing lags from 0 on; those of (x, s) at the first few."""
-
-    correlation: LaggedMoments
-    response: LaggedMoments
-    dt: float
-    normalised: bool
-    joint: LaggedMoments | None = None
-    frames: dict[Symmetry, list[Frame]] = field(default_factory=dict)
-
-    @classmethod
-    def of(
-        cls, series: TimeSeries, scores: list[Samples], lags: np.ndarray, groups: int, normalised: bool
-    ) -> "_Moments":
-        correlation = lagged_moments(series.segments, series.segments, lags, groups)
-        return cls(correlation, lagged_moments(series.segments, scores, lags, groups), series.dt, normalised)
-
-    def with_rates(self, series: TimeSeries, scores: list[Samples]) -> "_Moments":
-        """The same, with what the exponentials between samples need."""
-        both = [np.concatenate([x, s], axis=1) for x, s in zip(series.segments, scores)]
-        return replace(self, joint=lagged_moments(both, both, range(4), self.groups))
-
-    @property
-    def groups(self) -> int:
-        return len(self.correlation.sums)
-
-    @property
-    def tau(self) -> np.ndarray:
-        return self.dt * self.correlation.lags
-
-    def curves(
-        self, weights: np.ndarray, symmetry: Symmetry, first: int = 0, stride: int = 1
-    ) -> tuple[np.ndarray, ...]:
-        """C(T) - C(T_0), int_{T_0}^T G and G at every lag T from T_0 on, in the blocks of the symmetry."""
-        c, g = (symmetry.blocks(m.mean(weights)) for m in (self.correlation, self.response))
-        scaling = -np.linalg.inv(g[0]) if self.normalised else None
-        chosen = slice(first, None, stride)
-        c, g, tau = c[chosen], (g if scaling is None else g @ scaling)[chosen], self.tau[chosen]
-        if self.joint is None or scaling is None:
-            return c - c[0], integrated(g, tau), g
-        now, later = (self._joint_blocks(weights, symmetry, lag) for lag in (first, first + stride))
-        parts = [
-            integrated_along(g[:, b], tau, Exponentials.through(now[b], later[b], tau[1] - tau[0], frame), scaling[b])
-            for b, frame in enumerate(self._frames(symmetry))
-        ]
-        return c - c[0], np.stack(parts, axis=1), g
-
-    def phi_by_horizon(self, weights: np.ndarray, symmetry: Symmetry, first: int = 0, stride: int = 1) -> LagMatrices:
-        """Phi(T) = (int G)^-1 (C(T) - C(T_0)) for every horizon T beyond T_0."""
-        change, integral, _ = self.curves(weights, symmetry, first, stride)
-        return symmetry.joined(np.linalg.solve(integral[1:], change[1:]), self.correlation.sums.shape[-1])
-
-    def _joint_blocks(self, weights: np.ndarray, symmetry: Symmetry, lag: int) -> np.ndarray:
-        """The blocks of < (x, s)(t + tau) (x, s)(t)^T > at one lag, (block, 2n, 2n)."""
-        joint = cast(LaggedMoments, self.joint).mean(weights)[lag]
-        quarters = [
-            [symmetry.blocks(part) for part in np.split(half, 2, axis=1)] for half in np.split(joint, 2, axis=0)
-        ]
-        return np.concatenate([np.concatenate(row, axis=-1) for row in quarters], axis=-2)
-
-    def _frames(self, symmetry: Symmetry) -> list[Frame]:
-        """The directions in which (x, s) varies, from all of the data, so that they stay while blocks are left out."""
-        if symmetry not in self.frames:
-            blocks = self._joint_blocks(np.ones(self.groups), symmetry, 0)
-            self.frames[symmetry] = [spanning_frame(block) for block in blocks]
-        return self.frames[symmetry]
 
 
 def smoothed_score(score: ScoreFit, x: Samples, symmetry: Symmetry, key: jax.Array) -> Samples:
@@ -238,118 +166,7 @@ def quadratic_variation_slope(correlation: LagMatrices) -> float:
     return float(np.log2(decay[1] / decay[0]) - 1)
 
 
-def _effective(moments: _Moments, symmetry: Symmetry, spread: Matrix, first: int = 0):
-    """Phi of a ballistic series at the horizon where its rise with the horizon ends, in each block.
-
-    With measurement noise the horizons begin at the lag `first`.
-    """
-    size, tau = moments.correlation.sums.shape[-1], moments.tau[first:]
-    variances = symmetry.blocks(moments.correlation.mean()[0])
-    blocks = [_Resolved.of(*pair) for pair in zip(variances, symmetry.blocks(spread))]
-    change, integral, response = moments.curves(np.ones(moments.groups), symmetry, first)
-    curves = [
-        (block.correlation(change[:, b]), block.response(integral[:, b]), block.response(response[:, b]))
-        for b, block in enumerate(blocks)
-    ]
-    horizons = [_end_of_rise(tau, c, g, r, block.back) for block, (c, g, r) in zip(blocks, curves)]
-
-    def estimate(weights: np.ndarray) -> Matrix:
-        change, integral = (CubicSpline(tau, c, axis=0) for c in moments.curves(weights, symmetry, first)[:2])
-        parts = []
-        for b, (block, horizon) in enumerate(zip(blocks, horizons)):
-            c, g = block.correlation(change(horizon)[b]), block.response(integral(horizon)[b])
-            parts.append(np.linalg.solve(g, c))
-        typical = np.median(np.concatenate([np.real(np.diagonal(part)) for part in parts]))
-        joined = [block.completed(part, typical) for block, part in zip(blocks, parts)]
-        return symmetry.joined(np.array(joined), size)
-
-    evidence: dict[str, Any] = {
-        "horizon_rule": "finite",
-        "chosen_horizon": horizons,
-        "rise_ended": [bool(horizon < tau[-1]) for horizon in horizons],
-        "horizon": tau[1:].tolist(),
-        "unresolved_directions": int(sum(block.lost for block in blocks)),
-    }
-    if first:
-        c = moments.correlation.mean()
-        evidence["measurement_noise"] = np.sqrt(np.maximum(np.diagonal(c[0] - 2 * c[1] + c[2]), 0)).tolist()
-    if not isinstance(symmetry, NoSymmetry):
-        evidence["phi_by_mode"] = [
-            _phi_trace(c[1:], g[1:], block.back).tolist() for block, (c, g, _) in zip(blocks, curves)
-        ]
-        phi = estimate(np.ones(moments.groups))
-        evidence["phi_of_mode"] = np.real(np.trace(symmetry.blocks(phi), axis1=1, axis2=2)).tolist()
-    elif size <= _CURVE_DIMENSIONS:
-        evidence["phi_by_horizon"] = moments.phi_by_horizon(np.ones(moments.groups), symmetry, first).tolist()
-    return estimate, evidence
-
-
-@dataclass(frozen=True)
-class _Resolved:
-    """The directions in which a block of the data spreads further than the noise of the score, in units of the noise.
-
-    Elsewhere the data say nothing, and Phi gets its typical value there, in the same units: what is narrower by nature
-    has less mobility.
-    """
-
-    into: np.ndarray
-    back: np.ndarray
-    rest: np.ndarray
-
-    @classmethod
-    def of(cls, variance: Matrix, spread: Matrix) -> "_Resolved":
-        scale = spread if np.any(spread) else _NOTHING * np.eye(len(variance))
-        inverse = np.linalg.inv(scale)
-        values, vectors = np.linalg.eigh(inverse @ variance @ inverse)
-        kept, others = vectors[:, values > 1], vectors[:, values <= 1]
-        return cls(kept.conj().T @ inverse, scale @ kept, scale @ others)
-
-    @property
-    def lost(self) -> int:
-        """In how many directions the data say nothing."""
-        return self.rest.shape[1]
-
-    def correlation(self, matrices: np.ndarray) -> np.ndarray:
-        """< x x^T > in these directions."""
-        return self.into @ matrices @ self.into.conj().T
-
-    def response(self, matrices: np.ndarray) -> np.ndarray:
-        """< x s^T > in these directions."""
-        return self.into @ matrices @ self.back
-
-    def completed(self, phi: Matrix, typical: float) -> Matrix:
-        """Phi in all directions, from that in these and a typical one."""
-        return self.back @ phi @ self.back.conj().T + typical * self.rest @ self.rest.conj().T
-
-
-def _phi_trace(change: np.ndarray, integral: np.ndarray, back: np.ndarray) -> np.ndarray:
-    """Mean diagonal entry of Phi(T) at each horizon, standardised; not a number where nothing is resolved."""
-    if change.shape[-1] == 0:
-        return np.full(len(change), np.nan)
-    phi = back @ np.linalg.solve(integral, change) @ back.conj().T
-    return np.trace(phi.real, axis1=1, axis2=2) / change.shape[-1]
-
-
-def _end_of_rise(
-    tau: np.ndarray, change: np.ndarray, integral: np.ndarray, response: np.ndarray, back: np.ndarray
-) -> float:
-    """The horizon where Phi(T) stops rising or the response changes sign, whichever comes first.
-
-    At the former Phi(T) does not depend on T, at the latter the integrated response is largest; beyond it the motion
-    swings back, and no mobility follows.
-    """
-    if change.shape[-1] == 0:
-        return float(tau[1])
-    places = np.arange(_PER_LAG, _PER_LAG * (len(tau) - 1) + 1) / _PER_LAG
-    fine = np.interp(places, np.arange(len(tau)), tau)
-    c, g, r = (CubicSpline(tau, a, axis=0)(fine) for a in (change, integral, response))
-    rising = np.diff(_phi_trace(c, g, back), append=np.inf) > 0
-    following = -np.trace(r.real, axis1=1, axis2=2) > 0
-    ends = np.flatnonzero(~(rising & following))
-    return float(fine[ends[0]] if len(ends) else fine[-1])
-
-
-def _instantaneous(moments: _Moments, symmetry: Symmetry):
+def _instantaneous(moments: Moments, symmetry: Symmetry):
     """Phi of a diffusive series: the best combination of Phi(T); from lag 1 on where there is measurement noise."""
     clean, noisy = (_Combined.of(moments, symmetry, first) for first in (0, 1))
     nugget, error = jackknife(lambda weights: _nugget(moments, symmetry, weights, noisy.phi(weights)), moments.groups)
@@ -365,7 +182,7 @@ def _instantaneous(moments: _Moments, symmetry: Symmetry):
 class _Combined:
     """The best combination of Phi(T) beyond the lag `first`."""
 
-    moments: "_Moments | CircleMoments"
+    moments: "Moments | CircleMoments"
     symmetry: Symmetry
     first: int
     by_horizon: LagMatrices
@@ -373,7 +190,7 @@ class _Combined:
     combination: Combination
 
     @classmethod
-    def of(cls, moments: "_Moments | CircleMoments", symmetry: Symmetry, first: int) -> "_Combined":
+    def of(cls, moments: "Moments | CircleMoments", symmetry: Symmetry, first: int) -> "_Combined":
         tau, everything = moments.tau[first:], np.ones(moments.groups)
         fine, coarse = (moments.phi_by_horizon(everything, symmetry, first, stride) for stride in (1, 2))
         others = left_out(lambda weights: moments.phi_by_horizon(weights, symmetry, first), moments.groups)
@@ -397,7 +214,7 @@ class _Combined:
         }
 
 
-def _nugget(moments: _Moments, symmetry: Symmetry, weights: np.ndarray, phi: Matrix) -> Matrix:
+def _nugget(moments: Moments, symmetry: Symmetry, weights: np.ndarray, phi: Matrix) -> Matrix:
     """C(0) less what Phi makes of C(h): the covariance of noise that is new in every sample."""
     change, integral, _ = moments.curves(weights, symmetry)
     drop = integral[1] @ symmetry.blocks(phi) - change[1]
@@ -410,7 +227,7 @@ def _first_step_error(clean: _Combined) -> Matrix:
     return clean.moments.dt * np.abs(quadrature_error(clean.by_horizon, coarse)[0])
 
 
-def _before_projection(infer, moments: _Moments, symmetry: Symmetry) -> dict[str, float]:
+def _before_projection(infer, moments: Moments, symmetry: Symmetry) -> dict[str, float]:
     """|Phi_A| / |Phi_S| of the mobility inferred with translations alone: what the reflections average away."""
     if not isinstance(symmetry, TranslationsAndReflections):
         return {}

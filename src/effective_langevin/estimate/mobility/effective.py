@@ -1,0 +1,126 @@
+"""The effective mobility of a ballistic series: one that is smooth at short times and has no Phi at T -> 0."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.interpolate import CubicSpline
+
+from ..._core.types import Matrix
+from ..symmetry import NoSymmetry, Symmetry
+from .moments import Moments
+
+_PER_LAG = 8
+_NOTHING = 3e-5
+_CURVE_DIMENSIONS = 8
+
+
+def effective(moments: Moments, symmetry: Symmetry, spread: Matrix, first: int = 0):
+    """Phi of a ballistic series at the horizon where its rise with the horizon ends, in each block.
+
+    With measurement noise the horizons begin at the lag `first`.
+    """
+    size, tau = moments.correlation.sums.shape[-1], moments.tau[first:]
+    variances = symmetry.blocks(moments.correlation.mean()[0])
+    blocks = [_Resolved.of(*pair) for pair in zip(variances, symmetry.blocks(spread))]
+    change, integral, response = moments.curves(np.ones(moments.groups), symmetry, first)
+    curves = [
+        (block.correlation(change[:, b]), block.response(integral[:, b]), block.response(response[:, b]))
+        for b, block in enumerate(blocks)
+    ]
+    horizons = [_end_of_rise(tau, c, g, r, block.back) for block, (c, g, r) in zip(blocks, curves)]
+
+    def estimate(weights: np.ndarray) -> Matrix:
+        change, integral = (CubicSpline(tau, c, axis=0) for c in moments.curves(weights, symmetry, first)[:2])
+        parts = []
+        for b, (block, horizon) in enumerate(zip(blocks, horizons)):
+            c, g = block.correlation(change(horizon)[b]), block.response(integral(horizon)[b])
+            parts.append(np.linalg.solve(g, c))
+        typical = np.median(np.concatenate([np.real(np.diagonal(part)) for part in parts]))
+        joined = [block.completed(part, typical) for block, part in zip(blocks, parts)]
+        return symmetry.joined(np.array(joined), size)
+
+    evidence: dict[str, Any] = {
+        "horizon_rule": "finite",
+        "chosen_horizon": horizons,
+        "rise_ended": [bool(horizon < tau[-1]) for horizon in horizons],
+        "horizon": tau[1:].tolist(),
+        "unresolved_directions": int(sum(block.lost for block in blocks)),
+    }
+    if first:
+        c = moments.correlation.mean()
+        evidence["measurement_noise"] = np.sqrt(np.maximum(np.diagonal(c[0] - 2 * c[1] + c[2]), 0)).tolist()
+    if not isinstance(symmetry, NoSymmetry):
+        evidence["phi_by_mode"] = [
+            _phi_trace(c[1:], g[1:], block.back).tolist() for block, (c, g, _) in zip(blocks, curves)
+        ]
+        phi = estimate(np.ones(moments.groups))
+        evidence["phi_of_mode"] = np.real(np.trace(symmetry.blocks(phi), axis1=1, axis2=2)).tolist()
+    elif size <= _CURVE_DIMENSIONS:
+        evidence["phi_by_horizon"] = moments.phi_by_horizon(np.ones(moments.groups), symmetry, first).tolist()
+    return estimate, evidence
+
+
+@dataclass(frozen=True)
+class _Resolved:
+    """The directions in which a block of the data spreads further than the noise of the score, in units of the noise.
+
+    Elsewhere the data say nothing, and Phi gets its typical value there, in the same units: what is narrower by nature
+    has less mobility.
+    """
+
+    into: np.ndarray
+    back: np.ndarray
+    rest: np.ndarray
+
+    @classmethod
+    def of(cls, variance: Matrix, spread: Matrix) -> "_Resolved":
+        scale = spread if np.any(spread) else _NOTHING * np.eye(len(variance))
+        inverse = np.linalg.inv(scale)
+        values, vectors = np.linalg.eigh(inverse @ variance @ inverse)
+        kept, others = vectors[:, values > 1], vectors[:, values <= 1]
+        return cls(kept.conj().T @ inverse, scale @ kept, scale @ others)
+
+    @property
+    def lost(self) -> int:
+        """In how many directions the data say nothing."""
+        return self.rest.shape[1]
+
+    def correlation(self, matrices: np.ndarray) -> np.ndarray:
+        """< x x^T > in these directions."""
+        return self.into @ matrices @ self.into.conj().T
+
+    def response(self, matrices: np.ndarray) -> np.ndarray:
+        """< x s^T > in these directions."""
+        return self.into @ matrices @ self.back
+
+    def completed(self, phi: Matrix, typical: float) -> Matrix:
+        """Phi in all directions, from that in these and a typical one."""
+        return self.back @ phi @ self.back.conj().T + typical * self.rest @ self.rest.conj().T
+
+
+def _phi_trace(change: np.ndarray, integral: np.ndarray, back: np.ndarray) -> np.ndarray:
+    """Mean diagonal entry of Phi(T) at each horizon, standardised; not a number where nothing is resolved."""
+    if change.shape[-1] == 0:
+        return np.full(len(change), np.nan)
+    phi = back @ np.linalg.solve(integral, change) @ back.conj().T
+    return np.trace(phi.real, axis1=1, axis2=2) / change.shape[-1]
+
+
+def _end_of_rise(
+    tau: np.ndarray, change: np.ndarray, integral: np.ndarray, response: np.ndarray, back: np.ndarray
+) -> float:
+    """The horizon where Phi(T) stops rising or the response changes sign, whichever comes first.
+
+    At the former Phi(T) does not depend on T, at the latter the integrated response is largest; beyond it the motion
+    swings back, and no mobility follows.
+    """
+    if change.shape[-1] == 0:
+        return float(tau[1])
+    places = np.arange(_PER_LAG, _PER_LAG * (len(tau) - 1) + 1) / _PER_LAG
+    fine = np.interp(places, np.arange(len(tau)), tau)
+    c, g, r = (CubicSpline(tau, a, axis=0)(fine) for a in (change, integral, response))
+    rising = np.diff(_phi_trace(c, g, back), append=np.inf) > 0
+    following = -np.trace(r.real, axis1=1, axis2=2) > 0
+    ends = np.flatnonzero(~(rising & following))
+    return float(fine[ends[0]] if len(ends) else fine[-1])

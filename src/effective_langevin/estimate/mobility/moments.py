@@ -1,0 +1,80 @@
+"""Correlations and responses in groups of time, and Phi(T) out of them."""
+
+from dataclasses import dataclass, field, replace
+from typing import cast
+
+import numpy as np
+
+from ..._core.types import LagMatrices, Samples
+from ...data import LaggedMoments, TimeSeries, lagged_moments
+from ..symmetry import Symmetry
+from .quadrature import Exponentials, Frame, integrated, integrated_along, spanning_frame
+
+
+@dataclass(frozen=True)
+class Moments:
+    """Correlations and responses in groups of time, at increasing lags from 0 on; those of (x, s) at the first few."""
+
+    correlation: LaggedMoments
+    response: LaggedMoments
+    dt: float
+    normalised: bool
+    joint: LaggedMoments | None = None
+    frames: dict[Symmetry, list[Frame]] = field(default_factory=dict)
+
+    @classmethod
+    def of(
+        cls, series: TimeSeries, scores: list[Samples], lags: np.ndarray, groups: int, normalised: bool
+    ) -> "Moments":
+        correlation = lagged_moments(series.segments, series.segments, lags, groups)
+        return cls(correlation, lagged_moments(series.segments, scores, lags, groups), series.dt, normalised)
+
+    def with_rates(self, series: TimeSeries, scores: list[Samples]) -> "Moments":
+        """The same, with what the exponentials between samples need."""
+        both = [np.concatenate([x, s], axis=1) for x, s in zip(series.segments, scores)]
+        return replace(self, joint=lagged_moments(both, both, range(4), self.groups))
+
+    @property
+    def groups(self) -> int:
+        return len(self.correlation.sums)
+
+    @property
+    def tau(self) -> np.ndarray:
+        return self.dt * self.correlation.lags
+
+    def curves(
+        self, weights: np.ndarray, symmetry: Symmetry, first: int = 0, stride: int = 1
+    ) -> tuple[np.ndarray, ...]:
+        """C(T) - C(T_0), int_{T_0}^T G and G at every lag T from T_0 on, in the blocks of the symmetry."""
+        c, g = (symmetry.blocks(m.mean(weights)) for m in (self.correlation, self.response))
+        scaling = -np.linalg.inv(g[0]) if self.normalised else None
+        chosen = slice(first, None, stride)
+        c, g, tau = c[chosen], (g if scaling is None else g @ scaling)[chosen], self.tau[chosen]
+        if self.joint is None or scaling is None:
+            return c - c[0], integrated(g, tau), g
+        now, later = (self._joint_blocks(weights, symmetry, lag) for lag in (first, first + stride))
+        parts = [
+            integrated_along(g[:, b], tau, Exponentials.through(now[b], later[b], tau[1] - tau[0], frame), scaling[b])
+            for b, frame in enumerate(self._frames(symmetry))
+        ]
+        return c - c[0], np.stack(parts, axis=1), g
+
+    def phi_by_horizon(self, weights: np.ndarray, symmetry: Symmetry, first: int = 0, stride: int = 1) -> LagMatrices:
+        """Phi(T) = (int G)^-1 (C(T) - C(T_0)) for every horizon T beyond T_0."""
+        change, integral, _ = self.curves(weights, symmetry, first, stride)
+        return symmetry.joined(np.linalg.solve(integral[1:], change[1:]), self.correlation.sums.shape[-1])
+
+    def _joint_blocks(self, weights: np.ndarray, symmetry: Symmetry, lag: int) -> np.ndarray:
+        """The blocks of < (x, s)(t + tau) (x, s)(t)^T > at one lag, (block, 2n, 2n)."""
+        joint = cast(LaggedMoments, self.joint).mean(weights)[lag]
+        quarters = [
+            [symmetry.blocks(part) for part in np.split(half, 2, axis=1)] for half in np.split(joint, 2, axis=0)
+        ]
+        return np.concatenate([np.concatenate(row, axis=-1) for row in quarters], axis=-2)
+
+    def _frames(self, symmetry: Symmetry) -> list[Frame]:
+        """The directions in which (x, s) varies, from all of the data, so that they stay while blocks are left out."""
+        if symmetry not in self.frames:
+            blocks = self._joint_blocks(np.ones(self.groups), symmetry, 0)
+            self.frames[symmetry] = [spanning_frame(block) for block in blocks]
+        return self.frames[symmetry]
