@@ -68,9 +68,7 @@ def fit(
     checks.offers("symmetry", symmetry, "blocks", "Translations()")
     provenance = _provenance(series, chain, score, mobility, symmetry, seed)
     if angles and isinstance(symmetry, NoSymmetry) and all(_knows(s, angles.periods) for s in (score, mobility)):
-        series = angles.unfolded(angles.invert(series))
-        std = Standardizer.from_series(series).std
-        symmetry = Circles(tuple(period and period / width for period, width in zip(angles.periods, std.tolist())))
+        series, symmetry = _on_circles(series, angles)
     symmetry.check(series.dimension)
 
     units = common_units(Standardizer.from_series(series), symmetry)
@@ -110,6 +108,13 @@ def _default_score(dimension: int, periods: Sequence[float | None]) -> ScoreStra
     """KGMM in a few dimensions, where it knows angles if there are any; a denoising network otherwise."""
     few = dimension <= _KGMM_DIMENSIONS and (not periods or KGMM().knows_angles(periods))
     return KGMM() if few else DenoisingScore()
+
+
+def _on_circles(series: TimeSeries, angles: FittedPeriodic) -> tuple[TimeSeries, Circles]:
+    """The angles that the series holds cos and sin of, and their group, in standardised units."""
+    series = angles.unfolded(angles.invert(series))
+    widths = Standardizer.from_series(series).std.tolist()
+    return series, Circles(tuple(period and period / width for period, width in zip(angles.periods, widths)))
 
 
 def _knows(strategy: Any, periods: Sequence[float | None]) -> bool:

@@ -149,6 +149,15 @@ def test_with_half_the_digits_the_u_net_for_a_gpu_is_right_to_a_percent():
     assert 1e-4 * size < np.sqrt(np.mean(np.square(half - whole))) < 0.02 * size
 
 
+@pytest.mark.parametrize("precondition", [True, False])
+def test_only_what_stands_beside_a_linear_part_is_stepped_with_half_the_digits(precondition, monkeypatch):
+    network, asked = built(el.UNet1D(base=2, multipliers=(1,)), 8), []
+    monkeypatch.setattr(UNet, "flat", lambda self, dimension, half=False: asked.append(half) or self)
+    whole = Residual(jnp.eye(8), network) if precondition else network
+    Score.learned(whole, np.eye(8), -np.ones(8), np.ones(8)).flat(half=True)
+    assert asked == [precondition]
+
+
 @each_shape
 def test_freezing_keeps_the_values_on_the_batch_it_was_frozen_on(description, dimension):
     """And frees them from who else is in the batch, on whom a normalised network depends."""

@@ -6,10 +6,9 @@ Stein's identity and the response of x, is asked of smooth functions on the circ
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
-import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float
 
 from .._core.types import Samples
 from .symmetry import NoSymmetry
@@ -36,16 +35,19 @@ class Circles(NoSymmetry):
         """The variable that each entry of an embedded state is a function of."""
         return [i for i, period in enumerate(self.periods) for _ in range(2 if period else 1)]
 
-    def embedded(self, x: Samples, order: int = 0) -> Samples:
-        """cos and sin of each angle, other variables as they are; with `order`, that derivative by their owner."""
+    def embedded(self, x: Any, order: int = 0, library: Any = np) -> Any:
+        """cos and sin of each angle, other variables as they are; with `order`, that derivative by their owner.
+
+        `library` is `jax.numpy` for states that are traced.
+        """
         parts = []
         for i, period in enumerate(self.periods):
             if period:
                 rate, quarter = 2 * np.pi / period, 0.5 * np.pi * order
-                parts += [rate**order * np.cos(rate * x[..., i] + q) for q in (quarter, quarter - 0.5 * np.pi)]
+                parts += [rate**order * library.cos(rate * x[..., i] + q) for q in (quarter, quarter - 0.5 * np.pi)]
             else:
-                parts.append((x[..., i], np.ones_like(x[..., i]), np.zeros_like(x[..., i]))[order])
-        return np.stack(parts, axis=-1)
+                parts.append((x[..., i], library.ones_like(x[..., i]), library.zeros_like(x[..., i]))[order])
+        return library.stack(parts, axis=-1)
 
     def stein_tests(self, samples: Samples) -> Tests:
         """For each variable a function g_j, with its slope: x_j itself, or a sine around the middle of the angle.
@@ -75,11 +77,3 @@ def solved_for_stein(products: np.ndarray, slopes: np.ndarray) -> np.ndarray:
     """V with V_ij < g_j' > = < s_i g_j >; towards -I where an angle is spread so evenly that nothing can be said."""
     weight = np.where(np.abs(slopes) < 1 - 1e-12, _LEAST_ORDER, 0.0) ** 2
     return (products * slopes - np.diag(weight)) / (slopes**2 + weight)
-
-
-def embedding(periods: tuple[float | None, ...], x: Float[Array, " var"]) -> Float[Array, " feature"]:
-    """`Circles.embedded` of one state, traceable."""
-    parts = []
-    for value, period in zip(x, periods):
-        parts += [jnp.cos(2 * jnp.pi / period * value), jnp.sin(2 * jnp.pi / period * value)] if period else [value]
-    return jnp.stack(parts)

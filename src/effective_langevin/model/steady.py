@@ -39,6 +39,7 @@ def settled(model: "LangevinModel", duration: float, members: int, seed: int, ro
         tilt, energies = _tilt(score.covariance, model.units.to_standard(late.reshape(-1, model.dimension)))
         history.append(energies.tolist())
         score = tilted(score, tilt)
+        # `initial` is in the variables of the series; behind a transform every round starts from the data again.
         states = late[:, -1] if model.transform is None else None
     evidence = {"settled": {"variance_ratio": history, "duration": duration, "members": members}}
     return replace(model, score=replace(score, diagnostics={**score.diagnostics, **evidence}))

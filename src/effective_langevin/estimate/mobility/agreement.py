@@ -98,8 +98,10 @@ def _estimates(series: TimeSeries, score: ScoreFit, symmetry: Symmetry, known: s
 
 def _with_more_noise(series: TimeSeries, score: ScoreFit, symmetry: Symmetry) -> list[Estimate]:
     """The integrated response with the score of data blurred sqrt 2 times as much: what the noise level does to Phi."""
+    if score.noise_level == 0 or max(len(s) for s in series.segments) < _LEAST_SAMPLES:
+        return []
     values, trusted = blurred_further(score, series.stacked(), key=jax.random.key(1))
-    if not trusted or max(len(s) for s in series.segments) < _LEAST_SAMPLES:
+    if not trusted:
         return []
     scores = np.split(values, np.cumsum([len(s) for s in series.segments])[:-1])
     inference = IntegratedResponse().infer_from(series, scores, symmetry, score.spread)
@@ -122,8 +124,7 @@ def blurred_further(score: ScoreFit, x: Samples, *, key: jax.Array, pairs: int =
             weights.append(np.exp(np.clip(0.5 * np.sum((here + there) * step, axis=1, dtype=float), -_STEEP, _STEEP)))
             total += weights[-1][:, None] * there
     whole, squares = np.sum(weights, axis=0), np.sum(np.square(weights), axis=0)
-    enough = np.mean(whole**2 / squares) > _EFFECTIVE * len(weights)
-    return total / whole[:, None], bool(enough and score.noise_level > 0)
+    return total / whole[:, None], bool(np.mean(whole**2 / squares) > _EFFECTIVE * len(weights))
 
 
 def _asked(

@@ -18,6 +18,7 @@ from ...data import TimeSeries
 from ..circles import Circles
 from ..symmetry import Symmetry
 from .calibration import calibration_matrix, perturbed, stein_error, stein_matrix
+from .networks import Residual
 from .noise import noise_frame, restoring_map
 
 _BLOCK = 1 << 16
@@ -99,9 +100,14 @@ class Score(eqx.Module):
         )
 
     def flat(self, half: bool = False) -> "Score":
-        """The same score in the form in which it is stepped fastest; with half the digits where that is faster."""
+        """The same score in the form in which it is stepped fastest; with half the digits where that is faster.
+
+        Only beside a linear part: a network on its own holds the weak pull of wide directions, of the order of the
+        noise level, within an output of order one, and rounding to 1 in 500 would change it.
+        """
         if self.network is None:
             return self
+        half = half and isinstance(self.network, Residual)
         return eqx.tree_at(lambda s: s.network, self, self.network.flat(len(self.low), half))
 
     def over(self, samples: Samples) -> Samples:

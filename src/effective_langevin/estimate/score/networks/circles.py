@@ -4,9 +4,10 @@ from typing import Any
 
 import equinox as eqx
 import jax
+import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from ...circles import embedding
+from ...circles import Circles
 
 
 class OnCircles(eqx.Module):
@@ -16,7 +17,7 @@ class OnCircles(eqx.Module):
     periods: tuple[float | None, ...] = eqx.field(static=True)
 
     def __call__(self, x: Float[Array, " var"]) -> Float[Array, " var"]:
-        return self.network(embedding(self.periods, x))
+        return self.network(Circles(self.periods).embedded(x, library=jnp))
 
     def in_batch(self, x: Float[Array, "batch var"]) -> Float[Array, "batch var"]:
         """Every sample of a batch on its own."""

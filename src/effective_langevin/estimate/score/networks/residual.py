@@ -35,7 +35,7 @@ class Residual(eqx.Module):
         return Residual(factor * self.linear, self.network.scaled_by(factor))
 
     def flat(self, dimension: int, half: bool = False) -> "Residual":
-        """The form in which it is stepped fastest."""
+        """The form in which it is stepped fastest; `half` the digits are enough for what is left beside the rest."""
         return Residual(self.linear, self.network.flat(dimension, half))
 
     @property
