@@ -18,7 +18,17 @@ from typing import Any
 
 from .harness import as_data, peak_memory_mb, timed
 
-NAMES = ("simulation", "accuracy", "training", "partition", "correlations", "growth", "startup", "first_report")
+NAMES = (
+    "simulation",
+    "steps",
+    "accuracy",
+    "training",
+    "partition",
+    "correlations",
+    "growth",
+    "startup",
+    "first_report",
+)
 RESULTS = Path(__file__).parent / "results"
 
 
@@ -34,7 +44,7 @@ def main() -> None:
         Path(given.alone).write_text(json.dumps(measured(given.names[0], given.quick)))
         return
     done = {name: in_own_process(name, given.quick) for name in given.names or NAMES}
-    done = {name: found for name, found in done.items() if found}
+    done = {name: found for name, found in done.items() if found and found["results"]}
     if not done:
         sys.exit("No benchmark finished.")
     kind = next(iter(done.values()))["backend"]

@@ -11,6 +11,7 @@ enough, nothing is concluded. The cost is the time of a step over its length.
 import json
 from pathlib import Path
 
+import jax
 import numpy as np
 
 from .harness import Report, Result, compare
@@ -31,8 +32,9 @@ def run(quick: bool) -> Report:
     report = Report()
     wells(report)
     model = ring_model(8_000, 1, 2640) if quick else ring_model(40_000, 6, 31_680)
-    steps = ring_steps(report, model, members=16 if quick else 128, duration=4.0 if quick else 60.0)
-    price(report, "Kuramoto-Sivashinsky, U-Net", Parts(model), steps, members=16 if quick else 512)
+    many = 16 if quick else 512 if jax.default_backend() == "cpu" else 8192
+    steps = ring_steps(report, model, members=max(16, many // 4), duration=4.0 if quick else 60.0)
+    price(report, "Kuramoto-Sivashinsky, U-Net", Parts(model), steps, members=many)
     best = min(
         (r for r in report.results if r.case.startswith("Kuramoto") and r.ratio), key=lambda r: r.ratio, default=None
     )
@@ -108,8 +110,6 @@ def ring_steps(report: Report, model, members: int, duration: float) -> dict[str
 
 def variances(model, stepper, step: float, members: int, duration: float, groups: int = 8):
     """Variance of each Fourier mode of the simulated states, with its standard error over groups of members."""
-    import jax
-
     from effective_langevin.simulate import integrate
 
     parts = Parts(model)
@@ -131,8 +131,6 @@ def variances(model, stepper, step: float, members: int, duration: float, groups
 
 def price(report: Report, case: str, parts: Parts, steps: dict[str, float], members: int) -> None:
     """Seconds per member and unit of time at the steps found, over those of Euler-Maruyama."""
-    import jax
-
     import effective_langevin as el
     from effective_langevin.simulate import integrate
 

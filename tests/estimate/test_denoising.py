@@ -145,7 +145,7 @@ class Linear(eqx.Module):
 
     matrix: jax.Array
 
-    def in_batch(self, x):
+    def in_batch(self, x, half=False):
         return x @ self.matrix.T
 
 
@@ -191,7 +191,7 @@ class Weighted(eqx.Module):
 
     factors: jax.Array
 
-    def in_batch(self, x):
+    def in_batch(self, x, half=False):
         return self.factors * x
 
 

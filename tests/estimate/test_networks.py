@@ -57,7 +57,7 @@ def apart(one, other):
 
 RINGS = [(5, 9), (5, 8), (2, 7), (4, 6), (1, 5), (3, 3), (5, 3), (8, 3), (5, 2), (3, 1), (5, 33)]
 each_ring = pytest.mark.parametrize(("kernel", "points"), RINGS)
-FORMS = (convolution.by_mode, convolution.by_library, convolution.by_window)
+FORMS = (convolution.by_mode, convolution.by_library, convolution.by_window, convolution.by_matrix)
 each_form = pytest.mark.parametrize("form", FORMS, ids=lambda form: form.__name__)
 
 
@@ -103,6 +103,34 @@ def test_a_strided_convolution_takes_pairs_and_closes_the_ring_where_one_is_left
     expected = h[:, here] @ weight[0] + h[:, (here + 1) % points] @ weight[1]
     layer = Convolution(jnp.asarray(weight.reshape(-1, 4), jnp.float32), jnp.zeros(4), stride=2)
     np.testing.assert_allclose(layer(jnp.asarray(h, jnp.float32)), expected, atol=1e-5)
+
+
+@pytest.mark.parametrize("points", [6, 7, 2, 3])
+def test_a_strided_convolution_as_one_matrix_has_the_value_and_the_gradient_of_the_plain_one(points):
+    h, weight = RNG.normal(size=(2, points, 3)), RNG.normal(size=(2, 3, 4))
+    g, here = RNG.normal(size=(2, -(-points // 2), 4)), np.arange(0, points, 2)
+    with jax.enable_x64(True):
+        y, pull = jax.vjp(lambda w: convolution.by_matrix(jnp.asarray(h), w, 2), jnp.asarray(weight))
+        (by_weight,) = pull(jnp.asarray(g))
+    np.testing.assert_allclose(y, sum(h[:, (here + i) % points] @ weight[i] for i in range(2)), atol=1e-12)
+    expected = [np.einsum("bpi,bpo->io", h[:, (here + i) % points], g) for i in range(2)]
+    np.testing.assert_allclose(by_weight, expected, atol=1e-12)
+
+
+def test_half_the_digits_change_a_convolution_by_less_than_a_hundredth():
+    h, weight = jnp.asarray(RNG.normal(size=(50, 8, 16))), jnp.asarray(RNG.normal(size=(5, 16, 8)))
+    whole, half = convolution.by_matrix(h, weight), convolution.by_matrix(h, weight, half=True)
+    assert 0 < apart(half, whole) < 0.01
+    assert half.dtype == whole.dtype
+
+
+def test_on_a_gpu_a_hidden_layer_may_have_half_the_digits_but_never_the_state(monkeypatch):
+    monkeypatch.setattr(convolution, "on_cpu", lambda: False)
+    for inputs in (1, 16):
+        layer = Convolution.fresh(inputs, 4, 5, key=jax.random.key(0))
+        h = jnp.asarray(RNG.normal(size=(3, 16, inputs)), jnp.float32)
+        assert apart(layer(h), convolution.by_window(h, layer.weight.reshape(5, inputs, 4))) < 1e-5
+        assert (apart(layer(h, half=True), layer(h)) > 1e-5) == (inputs == 16)
 
 
 # The U-Net.

@@ -160,7 +160,7 @@ class Denoising:
         (x, z), sigma = batch, data[1]
         if self.antithetic:
             x, z = jnp.concatenate([x, x]), jnp.concatenate([z, -z])
-        return mean_square(network.in_batch(x + sigma * z) - z)
+        return mean_square(network.in_batch(x + sigma * z, half=True) - z)
 
     def held_out_loss(self, network, held_out):
         """The denoising loss at fixed states and fixed noise."""

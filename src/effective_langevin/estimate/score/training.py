@@ -9,6 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import optax
+from jax.flatten_util import ravel_pytree
 
 from ..._core import checkpoints, progress
 from ..._core.compilation import soon_compiled
@@ -86,11 +87,11 @@ def train(
 
     An interrupted training continues from its checkpoint, if one is kept, and ends with the same bits.
     """
-    weights, frame = eqx.partition(network, eqx.is_array)
+    weights, form = laid_out(network)
     state = (weights, weights, weights, schedule.optimiser().init(weights))
     curve: list[list[float]] = []
     scores: list[float] = []
-    work = ((label, objective, schedule, repr(frame)), (state, data, held_out, key))
+    work = ((label, objective, schedule, repr(form.frame)), (state, data, held_out, key))
     with progress.task(label, schedule.epochs) as tick, checkpoints.of(*work) as checkpoint:
         state, notes = checkpoint.restored(state)
         curve, scores = notes.get("curve", curve), notes.get("scores", scores)
@@ -99,42 +100,60 @@ def train(
             if _stalled(scores, schedule.patience):
                 tick(schedule.epochs - epoch, f"held out {scores[-1]:.4g}: no better for {schedule.patience} epochs")
                 break
-            state, losses = _epoch(state, frame, objective, data, jax.random.fold_in(key, epoch), schedule)
+            state, losses = _epoch(state, form, objective, data, jax.random.fold_in(key, epoch), schedule)
             curve.append(np.asarray(losses, float).tolist())
             note = f"loss {np.mean(curve[-1]):.4g}"
             if held_out is not None:
-                scores.append(float(_held_out_loss(state[1], frame, objective, held_out)))
+                scores.append(float(_held_out_loss(state[1], form, objective, held_out)))
                 note += f", held out {scores[-1]:.4g}"
                 if scores[-1] <= min(scores):
                     state = (state[0], state[1], state[1], state[3])
             checkpoint.keep(state, {"curve": curve, "scores": scores})
             tick(1, note)
     best = state[1] if held_out is None else state[2]
-    return Trained(eqx.combine(best, frame), np.concatenate(curve), np.array(scores))
+    return Trained(form.network(best), np.concatenate(curve), np.array(scores))
 
 
 def _stalled(scores: list[float], patience: int | None) -> bool:
     return patience is not None and len(scores) - 1 - int(np.argmin(scores or [0.0])) >= patience
 
 
+class _Form(eqx.Module):
+    """A network without its weights, which lie in one vector: an optimiser does all of them at once."""
+
+    unravel: Callable[[jax.Array], Any] = eqx.field(static=True)
+    frame: Any
+
+    def network(self, weights: jax.Array) -> Any:
+        """The network with these weights."""
+        return eqx.combine(self.unravel(weights), self.frame)
+
+
+def laid_out(network: Any) -> tuple[jax.Array, _Form]:
+    """The weights of a network as one vector, and the rest of it."""
+    weights, frame = eqx.partition(network, eqx.is_array)
+    vector, unravel = ravel_pytree(weights)
+    return vector, _Form(unravel, frame)
+
+
 @soon_compiled
-def _epoch(state, frame, objective: Objective, data, key, schedule: Schedule):
+def _epoch(state, form: _Form, objective: Objective, data, key, schedule: Schedule):
     optimiser = schedule.optimiser()
 
     def step(state, batch):
         weights, averaged, best, inner = state
-        value, gradient = jax.value_and_grad(lambda w: objective.loss(eqx.combine(w, frame), data, batch))(weights)
+        value, gradient = jax.value_and_grad(lambda w: objective.loss(form.network(w), data, batch))(weights)
         updates, inner = optimiser.update(gradient, inner)
-        weights = optax.apply_updates(weights, updates)
-        averaged = jax.tree.map(lambda a, w: a + (1 - schedule.average) * (w - a), averaged, weights)
+        weights = weights + updates
+        averaged = averaged + (1 - schedule.average) * (weights - averaged)
         return (weights, averaged, best, inner), value
 
     return jax.lax.scan(step, state, objective.batches(data, schedule.steps_per_epoch, key=key))
 
 
 @soon_compiled
-def _held_out_loss(weights, frame, objective: Objective, held_out):
-    return objective.held_out_loss(eqx.combine(weights, frame), held_out)
+def _held_out_loss(weights, form: _Form, objective: Objective, held_out):
+    return objective.held_out_loss(form.network(weights), held_out)
 
 
 def mean_square(residual: jax.Array) -> jax.Array:

@@ -1,7 +1,8 @@
 """Network architectures: small frozen descriptions that build equinox modules, and back from a stored description.
 
-A built network maps one state to one vector, `network(x)`; `network.in_batch(x)` maps a batch while training, where a
-normalisation may use the statistics of the batch; `network.frozen(x)` is the network as used after training.
+A built network maps one state to one vector, `network(x)`; `network.in_batch(x, half)` maps a batch while training,
+where a normalisation may use the statistics of the batch and `half` the digits may do; `network.frozen(x)` is the
+network as used after training.
 """
 
 from typing import Any, Protocol

@@ -19,8 +19,8 @@ class OnCircles(eqx.Module):
     def __call__(self, x: Float[Array, " var"]) -> Float[Array, " var"]:
         return self.network(Circles(self.periods).embedded(x, library=jnp))
 
-    def in_batch(self, x: Float[Array, "batch var"]) -> Float[Array, "batch var"]:
-        """Every sample of a batch on its own."""
+    def in_batch(self, x: Float[Array, "batch var"], half: bool = False) -> Float[Array, "batch var"]:
+        """Every sample of a batch on its own, with all digits."""
         return jax.vmap(self)(x)
 
     def frozen(self, x: Float[Array, "batch var"]) -> "OnCircles":

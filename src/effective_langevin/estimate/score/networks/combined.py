@@ -18,8 +18,8 @@ class Sum(eqx.Module):
     def __call__(self, x: Float[Array, " var"]) -> Float[Array, " var"]:
         return reduce(add, (network(x) for network in self.networks))
 
-    def in_batch(self, x: Float[Array, "batch var"]) -> Float[Array, "batch var"]:
-        """A batch of states."""
+    def in_batch(self, x: Float[Array, "batch var"], half: bool = False) -> Float[Array, "batch var"]:
+        """A batch of states, with the digits they have."""
         return reduce(add, (for_batches(network)(x) for network in self.networks))
 
     def flat(self, dimension: int, half: bool = False) -> "Sum":

@@ -1,12 +1,13 @@
 """Circular convolution of fields on a ring, in the form that is fastest where it runs.
 
-Three forms of one function. On a CPU and a short ring, one product per Fourier mode: a circular convolution does not
+Four forms of one function. On a CPU and a short ring, one product per Fourier mode: a circular convolution does not
 mix modes, which leaves 2.5 times fewer multiplications than a kernel of five points and nothing to copy. On a CPU and a
-long ring, the library's convolution. On a GPU, the product of shifted copies of the input with one matrix, which unlike
-the library convolutions there gives the same bits every time.
+long ring, the library's convolution. On a GPU and a short ring, one matrix over all points and channels: several times
+the arithmetic, which matrix units do in no time, and nothing to copy. On a GPU and a long ring, the product of shifted
+copies of the input with one matrix. Both give the same bits every time, unlike the library's convolutions there.
 """
 
-from functools import cache
+from functools import cache, partial
 
 import equinox as eqx
 import jax
@@ -17,6 +18,7 @@ from jaxtyping import Array, Float
 Fields = Float[Array, "batch point channel"]
 Kernel = Float[Array, "tap input output"]
 SHORT_RING = 32
+_HIDDEN = 8  # fewer inputs are the state itself, which keeps its digits
 
 
 def on_cpu() -> bool:
@@ -37,8 +39,12 @@ class Convolution(eqx.Module):
         scale = np.sqrt(2.0 / (kernel * inputs))
         return cls(scale * jax.random.normal(key, (kernel * inputs, outputs)), jnp.zeros(outputs), stride)
 
-    def __call__(self, h: Fields) -> Fields:
+    def __call__(self, h: Fields, half: bool = False) -> Fields:
+        """Of a batch; on a GPU with `half` the digits if that will do."""
         points, taps = h.shape[1], self.weight.shape[0] // h.shape[2]
+        if taps > 1 and points <= SHORT_RING and not on_cpu():
+            kernel = self.weight.reshape(taps, h.shape[2], -1)
+            return by_matrix(h, kernel, self.stride, half and h.shape[2] >= _HIDDEN) + self.bias
         if self.stride > 1:
             h = jnp.concatenate([h, h[:, : -points % taps]], axis=1)
             return h.reshape(len(h), -1, taps * h.shape[2]) @ self.weight + self.bias
@@ -54,6 +60,40 @@ def by_window(h: Fields, kernel: Kernel) -> Fields:
     wrapped = _wrapped(h, taps)
     windows = jnp.concatenate([wrapped[:, i : i + points] for i in range(taps)], axis=-1)
     return windows @ kernel.reshape(taps * inputs, outputs)
+
+
+def by_matrix(h: Fields, kernel: Kernel, stride: int = 1, half: bool = False) -> Fields:
+    """One matrix for all points and channels."""
+    matrix = written_out(kernel, h.shape[1], stride)
+    digits = jnp.bfloat16 if half else h.dtype
+    product = h.reshape(len(h), -1).astype(digits) @ matrix.reshape(-1, matrix[0, 0].size).astype(digits)
+    return product.astype(h.dtype).reshape(len(h), *matrix.shape[2:])
+
+
+def written_out(kernel: Kernel, points: int, stride: int = 1) -> Float[Array, "point input pointout output"]:
+    """What every input contributes to every output: the tap of the kernel that reaches from one to the other."""
+    return _written_out(kernel, points, stride)
+
+
+@partial(jax.custom_vjp, nondiff_argnums=(1, 2))
+def _written_out(kernel, points, stride):
+    reached = _reached(points, len(kernel), stride)[:, None, :] == np.arange(points)[:, None]
+    return sum(jnp.where(at[:, None, :, None], tap[:, None, :], 0.0) for at, tap in zip(reached, kernel))
+
+
+def _gathered(points, stride, kernel, gradient):
+    """The gradient of a tap is a sum along its diagonal; what lies elsewhere in the matrix is not even read."""
+    reached = _reached(points, len(kernel), stride)
+    return (jnp.stack([gradient[at, :, np.arange(len(at)), :].sum(axis=0) for at in reached]),)
+
+
+_written_out.defvjp(lambda kernel, points, stride: (_written_out(kernel, points, stride), kernel), _gathered)
+
+
+def _reached(points: int, taps: int, stride: int) -> np.ndarray:
+    """The input that each tap of each output reaches: a centred kernel, or windows that do not overlap."""
+    first = 0 if stride > 1 else (taps - 1) // 2
+    return (stride * np.arange(-(-points // stride)) + np.arange(taps)[:, None] - first) % points
 
 
 def by_library(h: Fields, kernel: Kernel) -> Fields:

@@ -25,8 +25,8 @@ class Layers(eqx.Module):
         """What `rebuilt` needs to make a network of the same shape."""
         return {"kind": "MLP", "hidden": [layer.weight.shape[0] for layer in self.layers[:-1]]}
 
-    def in_batch(self, x: Float[Array, "batch var"]) -> Float[Array, "batch var"]:
-        """Every sample of a batch on its own."""
+    def in_batch(self, x: Float[Array, "batch var"], half: bool = False) -> Float[Array, "batch var"]:
+        """Every sample of a batch on its own, with all digits."""
         return jax.vmap(self)(x)
 
     def frozen(self, x: Float[Array, "batch var"]) -> "Layers":

@@ -102,8 +102,8 @@ class ModalUNet(eqx.Module):
     def __call__(self, x: Float[Array, " var"]) -> Float[Array, " var"]:
         return self.in_batch(x[None])[0]
 
-    def in_batch(self, x: Float[Array, "batch var"]) -> Float[Array, "batch var"]:
-        """A batch of states."""
+    def in_batch(self, x: Float[Array, "batch var"], half: bool = False) -> Float[Array, "batch var"]:
+        """A batch of states, with the digits it has."""
         h, skips = x.reshape(len(x), self.channels, -1).transpose(2, 1, 0), []
         for block, down in zip(self.encoder, self.down):
             h = _through(block, h)

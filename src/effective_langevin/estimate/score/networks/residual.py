@@ -22,9 +22,9 @@ class Residual(eqx.Module):
     def __call__(self, x: Float[Array, " var"]) -> Float[Array, " var"]:
         return jnp.matmul(self.linear, x, precision=Precision.HIGHEST) + self.network(x)
 
-    def in_batch(self, x: Float[Array, "batch var"]) -> Float[Array, "batch var"]:
+    def in_batch(self, x: Float[Array, "batch var"], half: bool = False) -> Float[Array, "batch var"]:
         """A batch of states."""
-        return jnp.matmul(x, self.linear.T, precision=Precision.HIGHEST) + self.network.in_batch(x)
+        return jnp.matmul(x, self.linear.T, precision=Precision.HIGHEST) + self.network.in_batch(x, half)
 
     def frozen(self, x: Float[Array, "batch var"]) -> "Residual":
         """As used after training."""

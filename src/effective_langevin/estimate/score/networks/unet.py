@@ -15,7 +15,7 @@ from jaxtyping import Array, Float
 
 from ...._core import checks
 from ...._core.errors import ArgumentError
-from .convolution import SHORT_RING, Convolution, Fields, on_cpu
+from .convolution import SHORT_RING, Convolution, Fields, on_cpu, written_out
 from .modal import ModalUNet
 
 _VARIANCE_FLOOR = 1e-5
@@ -28,19 +28,20 @@ class BatchNorm(eqx.Module):
     shift: Float[Array, " channel"]
 
     def __call__(self, h: Fields) -> Fields:
-        mean, variance = moments(h)
-        return (h - mean) * (self.scale * jax.lax.rsqrt(variance + _VARIANCE_FLOOR)) + self.shift
+        mean, gain = self._mean_and_gain(h)
+        return h * gain + (self.shift - mean * gain)
 
     def folded_into(self, convolution: Convolution, h: Fields) -> Convolution:
         """The convolution that already normalises, with the statistics of its output `h` frozen."""
-        mean, variance = moments(h)
-        gain = self.scale / jnp.sqrt(variance + _VARIANCE_FLOOR)
+        mean, gain = self._mean_and_gain(h)
         return Convolution(convolution.weight * gain, (convolution.bias - mean) * gain + self.shift, convolution.stride)
 
-
-def moments(h: Fields) -> tuple[Array, Array]:
-    """Mean and variance of each channel."""
-    return jnp.mean(h, axis=(0, 1)), jnp.var(h, axis=(0, 1))
+    def _mean_and_gain(self, h: Fields) -> tuple[Array, Array]:
+        """Of each channel: mean and variance in one pass over the batch, from differences to one of its values."""
+        near = jax.lax.stop_gradient(h[0, 0])
+        mean, square = jnp.mean(h - near, axis=(0, 1)), jnp.mean((h - near) ** 2, axis=(0, 1))
+        variance = jnp.maximum(square - mean**2, 0.0)
+        return near + mean, self.scale * jax.lax.rsqrt(variance + _VARIANCE_FLOOR)
 
 
 class Block(eqx.Module):
@@ -49,9 +50,9 @@ class Block(eqx.Module):
     convolutions: tuple[Any, Any]
     norms: tuple[BatchNorm, BatchNorm] | None
 
-    def __call__(self, h: Fields) -> Fields:
+    def __call__(self, h: Fields, half: bool = False) -> Fields:
         for convolution, norm in zip(self.convolutions, self.norms or (lambda h: h,) * 2):
-            h = jax.nn.swish(norm(convolution(h)))
+            h = jax.nn.swish(norm(convolution(h, half)))
         return h
 
     def frozen(self, h: Fields) -> "Block":
@@ -80,9 +81,9 @@ class UNet(eqx.Module):
             raise ValueError("A network with batch normalisation must be frozen before it maps single states.")
         return self.in_batch(x[None])[0]
 
-    def in_batch(self, x: Float[Array, "batch var"]) -> Float[Array, "batch var"]:
+    def in_batch(self, x: Float[Array, "batch var"], half: bool = False) -> Float[Array, "batch var"]:
         """A batch of states; a normalisation uses the statistics of the batch."""
-        return self._through(x, lambda block, h: block(h))
+        return self._through(x, lambda block, h: block(h, half), half)
 
     def frozen(self, x: Float[Array, "batch var"]) -> "UNet":
         """The network with its normalisations frozen at their statistics over `x` and folded away."""
@@ -122,14 +123,16 @@ class UNet(eqx.Module):
             blocks[:levels], self.down, blocks[levels], blocks[levels + 1 :], self.out, self.description.without_norm
         )
 
-    def _through(self, x: Float[Array, "batch var"], run: Callable[[Block, Fields], Fields]) -> Array:
+    def _through(
+        self, x: Float[Array, "batch var"], run: Callable[[Block, Fields], Fields], half: bool = False
+    ) -> Array:
         """The wiring, once; `run` says what is done at each block."""
         h = x.reshape(len(x), self.description.channels, -1).transpose(0, 2, 1)
         skips = []
         for block, down in zip(self.encoder, self.down):
             h = run(block, h)
             skips.append(h)
-            h = down(h)
+            h = down(h, half)
         h = run(self.bottleneck, h)
         for block, skip in zip(self.decoder, reversed(skips)):
             wider = jnp.repeat(h, 2, axis=1)[:, : skip.shape[1]]
@@ -252,8 +255,8 @@ class FlatUNet(eqx.Module):
             h = jax.nn.swish(h @ matrix + bias)
         return _affine(next(layers), h).reshape(-1, self.channels).T.reshape(-1).astype(x.dtype)
 
-    def in_batch(self, x: Float[Array, "batch var"]) -> Float[Array, "batch var"]:
-        """A batch of states."""
+    def in_batch(self, x: Float[Array, "batch var"], half: bool = False) -> Float[Array, "batch var"]:
+        """A batch of states, with the digits it has."""
         return jax.vmap(self)(x)
 
 
@@ -269,25 +272,15 @@ def _affine(layer: tuple[Array, Array], h: Array) -> Array:
 
 def _written_out(convolution: Convolution, points: int, channels: int) -> tuple[Array, Array]:
     """Matrix and bias of a convolution over all points at once."""
-    matrix = _as_matrix(convolution, points, channels)
+    kernel = convolution.weight.reshape(-1, channels, len(convolution.bias))
+    matrix = written_out(kernel, points, convolution.stride)
     return matrix.reshape(points * channels, -1), jnp.tile(convolution.bias, matrix.shape[2])
 
 
 def _merging(convolution: Convolution, inner: tuple[int, int], outer: tuple[int, int]) -> tuple[Array, Array, Array]:
     """Matrices of a decoder's first convolution for what comes from below, repeated, and for what skips beside it."""
     (few, deep), (points, wide) = inner, outer
-    matrix = _as_matrix(convolution, points, deep + wide)
+    matrix = written_out(convolution.weight.reshape(-1, deep + wide, len(convolution.bias)), points)
     below = jnp.zeros((few, deep, *matrix.shape[2:])).at[np.arange(points) // 2].add(matrix[:, :deep])
     beside = matrix[:, deep:].reshape(points * wide, -1)
     return below.reshape(few * deep, -1), beside, jnp.tile(convolution.bias, points)
-
-
-def _as_matrix(convolution: Convolution, points: int, channels: int) -> Float[Array, "point channel pointout out"]:
-    """What every input contributes to every output."""
-    kernel = convolution.weight.reshape(-1, channels, len(convolution.bias))
-    out = np.arange(-(-points // convolution.stride))
-    first = 0 if convolution.stride > 1 else (len(kernel) - 1) // 2
-    matrix = jnp.zeros((points, channels, len(out), kernel.shape[2]))
-    for tap in range(len(kernel)):
-        matrix = matrix.at[(convolution.stride * out + tap - first) % points, :, out].add(kernel[tap])
-    return matrix
