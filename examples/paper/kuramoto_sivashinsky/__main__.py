@@ -14,7 +14,7 @@ import jax
 
 import effective_langevin as el
 from effective_langevin._core import progress
-from effective_langevin._core.compilation import set_up_front_end
+from effective_langevin._core.compilation import keep_compiled_programs
 from effective_langevin.demo import DEMOS, PAPER_SCALE, Demo, run_demo
 
 from .results import FOLDER, collect, write
@@ -48,7 +48,7 @@ def main(size: str, out: Path, only_ours: bool, seed: int) -> None:
     demo = (PAPER_SCALE if paper else DEMOS)[NAME]
     out.mkdir(parents=True, exist_ok=True)
     started = time.monotonic()
-    device = str(jax.devices()[0])  # starts JAX, which on a GPU takes seconds of its own
+    device = str(jax.block_until_ready(jax.numpy.zeros(1)).device)  # the first array starts a GPU, which takes seconds
     started_up = time.monotonic() - started
     with progress.shown():
         run = run_demo(NAME, seed=seed, paper_scale=paper, checkpoint=out / "checkpoints")
@@ -99,6 +99,6 @@ if __name__ == "__main__":
     parser.add_argument("--out", type=Path, help="default: this folder's subfolder of that size")
     parser.add_argument("--seed", type=int, default=0)
     arguments = parser.parse_args()
-    set_up_front_end()
+    keep_compiled_programs()
     folder = arguments.out or FOLDER / arguments.size
     main(arguments.size, folder, arguments.only_ours, arguments.seed)

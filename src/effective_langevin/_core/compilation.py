@@ -1,6 +1,6 @@
 """How programs are compiled, and kept on disk: a second run starts at once and repeats the first to the last bit.
 
-Only front ends set that up: a library that is imported changes no global setting.
+Only front ends keep programs: a library that is imported changes no global setting.
 """
 
 import os
@@ -15,20 +15,19 @@ F = TypeVar("F", bound=Callable)
 
 
 def soon_compiled(function: F) -> F:
-    """`filter_jit` that on a GPU does not try many kernels for every matrix product: that takes more than it saves."""
-    options: dict[str, Any] = {"compiler_options": {"xla_gpu_enable_triton_gemm": False}}
+    """`filter_jit` that on a GPU takes the kernels as they come instead of timing many of them.
+
+    Sooner ready, hardly slower in a fit, and the same kernels every time. (What steps a model is compiled with timing,
+    which for products in half precision makes it several times faster.)
+    """
+    kernels = {"xla_gpu_enable_triton_gemm": False, "xla_gpu_autotune_level": 0}
+    options: dict[str, Any] = {"compiler_options": kernels}
     return cast(F, eqx.filter_jit(function, **options))
 
 
-def set_up_front_end() -> None:
-    """Keep programs on disk, and choose their kernels without timing them, so that runs agree to the last bit.
-
-    What the user has chosen for JAX stays as it is. To be called before the first array is made.
-    """
+def keep_compiled_programs() -> None:
+    """Use a persistent compilation cache, unless the user has chosen one (or has switched it off) for JAX."""
     if getattr(jax.config, "jax_compilation_cache_dir", None) is None and "JAX_COMPILATION_CACHE_DIR" not in os.environ:
         base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
         jax.config.update("jax_compilation_cache_dir", str(base / "effective-langevin" / "compiled"))
         jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.2)
-    flags = os.environ.get("XLA_FLAGS", "")
-    if "xla_gpu_autotune_level" not in flags:
-        os.environ["XLA_FLAGS"] = f"{flags} --xla_gpu_autotune_level=0".strip()

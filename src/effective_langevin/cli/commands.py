@@ -296,9 +296,9 @@ def _unsteady(series: "TimeSeries", settings: "Settings") -> str:
 @contextmanager
 def _at_work(as_json: bool) -> Iterator[None]:
     """Compiled programs kept, progress shown to people."""
-    from .._core.compilation import set_up_front_end
+    from .._core.compilation import keep_compiled_programs
 
-    set_up_front_end()
+    keep_compiled_programs()
     with nullcontext() if as_json else progress.shown():
         yield
 

@@ -10,7 +10,6 @@ leave one out, or draw them with replacement.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
 from itertools import pairwise
 
 import jax
@@ -20,6 +19,7 @@ import scipy.fft
 from jaxtyping import Float
 from scipy.fft import next_fast_len
 
+from .._core.compilation import soon_compiled
 from .._core.types import LagMatrices, Samples
 
 _BLOCK = 1 << 15
@@ -73,12 +73,13 @@ def _sums_on_device(a: "_Layout", b: "_Layout", lags: np.ndarray, edges: np.ndar
     """The same on an accelerator, where one product per group and lag is fast, also in float64."""
     longest = int(np.diff(edges).max())
     with jax.enable_x64(True):
-        there = [jnp.asarray(layout.rows(0, layout.length + longest)) for layout in (a, b)]
-        parts = [_group_sums(*there, first, last, jnp.asarray(lags), longest) for first, last in pairwise(edges)]
+        late, early = (jnp.asarray(layout.rows(0, layout.length + longest)) for layout in (a, b))
+        ends, steps = jnp.asarray(edges), jnp.asarray(lags)
+        parts = [_group_sums(late, early, first, last, steps, longest) for first, last in pairwise(ends)]
         return np.array(parts)
 
 
-@partial(jax.jit, static_argnames="longest")
+@soon_compiled
 def _group_sums(a, b, start, stop, lags, longest: int):
     """Sums over the origins `start` ... `stop`, of which there are `longest` at most."""
 

@@ -9,12 +9,12 @@ smallest J is used: of equally good scores, the smoothest. The smoothest of all 
 from collections.abc import Callable
 from typing import Any
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 
 from ..._core import progress
+from ..._core.compilation import soon_compiled
 from ..._core.types import Samples
 from ..symmetry import Symmetry
 from .base import Score, covariance_matrix
@@ -74,7 +74,7 @@ def _some(samples: Samples, key: jax.Array) -> jax.Array:
     return jnp.asarray(samples[np.sort(np.asarray(rows))], jnp.float32)
 
 
-@eqx.filter_jit
+@soon_compiled
 def score_matching_loss(score: Score, samples, key):
     """|s|^2 / 2 + div s at each sample; the divergence is exact up to 8 dimensions, then by random directions."""
     dimension = samples.shape[1]
