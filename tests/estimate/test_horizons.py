@@ -3,7 +3,12 @@ import pytest
 from scipy.linalg import expm
 
 from effective_langevin._core.resampling import jackknife, left_out
-from effective_langevin.estimate.mobility.horizons import best_combination, candidate_weights, quadrature_error
+from effective_langevin.estimate.mobility.horizons import (
+    best_combination,
+    candidate_weights,
+    held_out_error,
+    quadrature_error,
+)
 from effective_langevin.estimate.mobility.quadrature import (
     Exponentials,
     Frame,
@@ -50,6 +55,43 @@ def test_short_horizons_count_little_where_the_integral_is_coarse():
     assert np.abs(phi - AT_ZERO).max() < 0.5 * 0.02 * COUNT
     assert np.sqrt(best.quadrature) > 0.3 * np.linalg.norm(phi - AT_ZERO)
     assert np.count_nonzero(best.weights) > 4
+
+
+def test_the_held_out_error_is_the_distance_between_a_fifth_and_the_rest():
+    """Ten groups of one horizon each with Phi = k for the k-th fifth: the rest of fifth k has mean (10 - k) / 4."""
+    values = np.repeat(np.arange(5.0), 2)
+
+    def curve(weights):
+        return np.full((2, 1, 1), weights @ values / weights.sum())
+
+    expected = np.sqrt(np.mean([((10 - k) / 4 - k) ** 2 for k in range(5)]))
+    first, mean = np.array([1.0, 0.0]), np.array([0.5, 0.5])
+    np.testing.assert_allclose(held_out_error(curve, 10, [first, mean], mean), expected)
+
+
+def test_held_out_parts_see_a_trend_that_a_candidate_ignores():
+    def curve(weights):
+        return np.array([1.0, 3.0])[:, None, None]
+
+    first, last, limit = np.array([1.0, 0.0]), np.array([0.0, 1.0]), np.array([1.5, -0.5])
+    np.testing.assert_allclose(held_out_error(curve, 7, [first, last, limit], limit), [1, 3, 0])
+
+
+def test_the_error_on_held_out_parts_is_the_one_to_be_expected():
+    """Forty sets of sixteen independent groups, with a drift that the chosen combination must follow."""
+    ratios = []
+    for seed in range(40):
+        groups = AT_ZERO * (1 + 0.3 * TIMES[:, None, None]) + 0.05 * np.random.default_rng(seed).normal(
+            size=(GROUPS, COUNT, 2, 2)
+        )
+
+        def curve(weights, groups=groups):
+            return np.tensordot(weights / weights.sum(), groups, 1)
+
+        best = best_combination(curve(np.ones(GROUPS)), left_out(curve, GROUPS), curve(np.ones(GROUPS))[1::2], TIMES)
+        unbiased = candidate_weights(TIMES)[-1][1]
+        ratios.append(held_out_error(curve, GROUPS, [best.weights], unbiased)[0] / best.expected_held_out)
+    assert np.sqrt(np.mean(np.square(ratios))) == pytest.approx(1, abs=0.12)
 
 
 def test_every_candidate_is_exact_for_a_polynomial_of_its_degree():

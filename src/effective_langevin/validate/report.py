@@ -76,6 +76,7 @@ def render(validation: Validation, drawn: dict[str, Figure]) -> str:
         mobility=model.mobility,
         horizon_rule=model.mobility.diagnostics.get("horizon_rule", "mean"),
         horizons_used=_horizons_used(model.mobility.diagnostics.get("horizons_used", 0)),
+        held_out=_held_out(model.mobility.diagnostics),
         learned_level=tables.gain_over_gaussian(model)["noise_level"],
         gaussian_used=tables.gain_over_gaussian(model)["gaussian_used"],
         horizons=horizon_words(validation) if "chosen_horizon" in model.mobility.diagnostics else "",
@@ -117,6 +118,17 @@ def _finding(finding: Finding, names: tuple[str, ...]) -> dict[str, Any]:
 
 def _horizons_used(count: int) -> str:
     return "horizon" if count == 1 else f"{count} horizons"
+
+
+def _held_out(found: dict[str, Any]) -> str:
+    """The cross-validation of the mobility in words; else nothing."""
+    if "held_out_error" not in found:
+        return ""
+    off, expected = (f"{100 * found[key]:.2g} %" for key in ("held_out_error", "held_out_expected"))
+    return (
+        f" Cross-validated: what four fifths of the series give differs from what the fifth held out gives by {off} of "
+        f"|Φ|, where the stated errors let expect {expected}."
+    )
 
 
 def _who(validation: Validation) -> str:

@@ -44,6 +44,7 @@ def effective(moments: Moments, symmetry: Symmetry, spread: Matrix, first: int =
         "horizon_rule": "finite",
         "chosen_horizon": horizons,
         "rise_ended": [bool(horizon < tau[-1]) for horizon in horizons],
+        "rising_share": _rising_share(np.real(np.trace(variances, axis1=1, axis2=2)), horizons, tau, blocks, curves),
         "horizon": tau[1:].tolist(),
         "unresolved_directions": int(sum(block.lost for block in blocks)),
     }
@@ -105,6 +106,14 @@ def _phi_trace(change: np.ndarray, integral: np.ndarray, back: np.ndarray) -> np
         return np.full(len(change), np.nan)
     phi = back @ np.linalg.solve(integral, change) @ back.conj().T
     return np.trace(phi.real, axis1=1, axis2=2) / change.shape[-1]
+
+
+def _rising_share(held: np.ndarray, horizons: list[float], tau: np.ndarray, blocks, curves) -> float:
+    """Share of the variance `held` in blocks where Phi(T) rises to the end, by a quarter over its second half."""
+    late = tau[1:] >= 0.5 * tau[-1]
+    second_halves = (_phi_trace(c[1:][late], g[1:][late], block.back) for block, (c, g, _) in zip(blocks, curves))
+    rising = [horizon >= tau[-1] and phi[-1] > 1.25 * phi[0] for horizon, phi in zip(horizons, second_halves)]
+    return float(held @ rising / held.sum())
 
 
 def _end_of_rise(

@@ -7,8 +7,13 @@ at T -> 0 of a polynomial of degree 0, 1 or 2 through the horizons up to some T_
     sampling      the scatter when blocks of time are left out
     trend         the square of its distance from the most flexible candidate, less what the other two explain of it
     quadrature    the square of the change to be expected from a finer sampling, from that to a coarser one
+
+The choice is cross-validated: what the chosen candidate makes of four fifths of the series is compared with what the
+most flexible one makes of the fifth held out, and that distance with the one to be expected. (To choose by that
+distance is worse: see `benchmarks/horizon_rule.py`.)
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,6 +23,7 @@ from ..._core.types import LagMatrices, Matrix
 
 _GAIN = 16.0  # a cubic spline's error falls as h^4
 _DEGREES = (0, 1, 2)
+_FOLDS = 5
 
 
 @dataclass(frozen=True)
@@ -30,11 +36,17 @@ class Combination:
     trend: float
     quadrature: float
     bias: Matrix
+    reference: float  # sampling error of the most flexible candidate, squared
 
     @property
     def error(self) -> float:
         """Root of the estimated mean square error."""
         return float(np.sqrt(self.sampling + self.trend + self.quadrature))
+
+    @property
+    def expected_held_out(self) -> float:
+        """The distance between both sides of a cross-validation that these errors lead to expect."""
+        return float(np.sqrt(_FOLDS / (_FOLDS - 1) * self.sampling + _FOLDS * self.reference + self.trend))
 
     def described(self, size: float) -> dict[str, Any]:
         """The evidence, relative to |Phi| = `size`."""
@@ -67,9 +79,26 @@ def best_combination(fine: LagMatrices, others: np.ndarray, coarse: LagMatrices,
         bias, apart = np.tensordot(weights, signed, 1), weights - unbiased
         explained = scatter(apart) + np.sum(np.tensordot(apart, signed, 1) ** 2)
         trend = max(0.0, float(np.sum(np.tensordot(apart, fine, 1) ** 2) - explained))
-        return Combination(degree, weights, scatter(weights), trend, float(np.sum(bias**2)), bias)
+        return Combination(degree, weights, scatter(weights), trend, float(np.sum(bias**2)), bias, scatter(unbiased))
 
     return min((rated(*candidate) for candidate in candidates), key=lambda c: c.error)
+
+
+def held_out_error(
+    by_horizon: Callable[[np.ndarray], LagMatrices], groups: int, candidates: list[np.ndarray], unbiased: np.ndarray
+) -> np.ndarray:
+    """Distance of each candidate on the rest of the series from the unbiased one on the part held out; rms over parts.
+
+    `by_horizon` gives Phi(T) for any weights of the groups of samples, which are consecutive.
+    """
+    part = np.arange(groups) * min(_FOLDS, groups) // groups
+    rest, held_out = (
+        np.array([by_horizon(chosen.astype(float)) for chosen in choice])
+        for choice in (part != np.unique(part)[:, None], part == np.unique(part)[:, None])
+    )
+    aim = np.tensordot(held_out, unbiased, (1, 0))
+    apart = [np.tensordot(rest, weights, (1, 0)) - aim for weights in candidates]
+    return np.sqrt([np.mean(np.sum(difference**2, axis=(1, 2))) for difference in apart])
 
 
 def candidate_weights(times: np.ndarray) -> list[tuple[int, np.ndarray]]:

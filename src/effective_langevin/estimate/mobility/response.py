@@ -9,6 +9,7 @@ mobility depends on the state, Phi(T) drifts with T and only its limit at T -> 0
 are split into the independent blocks of the symmetry, on a ring one per Fourier mode, and solved block by block.
 """
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -18,6 +19,7 @@ import jax
 import numpy as np
 
 from ..._core import checks
+from ..._core.errors import EstimateWarning
 from ..._core.resampling import jackknife, jackknife_error, left_out
 from ..._core.types import LagMatrices, Matrix, Samples
 from ...data import TimeSeries, lagged_moments
@@ -28,13 +30,15 @@ from ..symmetry import Symmetry, Translations, TranslationsAndReflections
 from .base import Inference, error_groups, integral_times
 from .circles import CircleMoments, where_the_rise_ends
 from .effective import effective
-from .horizons import Combination, best_combination, quadrature_error
+from .horizons import Combination, best_combination, candidate_weights, held_out_error, quadrature_error
 from .moments import Moments
 
 _SIGNIFICANT = 4.0
 _NOISY_COST = 3.0
 _BALLISTIC = 0.3
 _REACH = 3.0
+_UNSTABLE = 0.3
+_STILL_RISING = 0.1
 
 
 @dataclass(frozen=True)
@@ -93,6 +97,8 @@ class IntegratedResponse:
             moments = moments.with_rates(series, scores)
         infer = partial(effective, spread=spread, first=int(noisy)) if ballistic else _instantaneous
         estimate, evidence = infer(moments, symmetry)
+        if doubt := in_doubt(evidence):
+            warnings.warn(doubt, EstimateWarning, stacklevel=5)
         return Inference.of(
             estimate,
             moments.groups,
@@ -123,6 +129,24 @@ class IntegratedResponse:
         found_in = {"integral_times": times.tolist(), "quadratic_variation_slope": smoothness}
         found_in["left_after_one_step"] = moments.left_after_one_step().tolist()
         return Inference.of(estimate, moments.groups, **{"horizon": moments.tau[1:].tolist(), **evidence}, **found_in)
+
+
+def in_doubt(evidence: dict[str, Any]) -> str:
+    """That no horizon is stable, and what was taken all the same; else nothing."""
+    rising = evidence.get("rising_share", 0.0)
+    if rising > _STILL_RISING:
+        return (
+            f"Phi(T) still rises at the longest horizon, T = {evidence['horizon'][-1]:g}, in directions that hold "
+            f"{100 * rising:.0f} % of the variance: the effective mobility was taken there and may be too small. "
+            "Allow longer horizons by `IntegratedResponse(lags=...)`, or give a longer series."
+        )
+    error = float(np.linalg.norm([evidence.get(f"{part}_error", 0.0) for part in ("sampling", "trend", "quadrature")]))
+    if error > _UNSTABLE:
+        return (
+            "Phi(T) is stable over no range of horizons: the combination with the least error was taken, uncertain by "
+            f"{100 * error:.0f} % of |Phi|. Give a longer or more finely sampled series."
+        )
+    return ""
 
 
 def smoothed_score(score: ScoreFit, x: Samples, symmetry: Symmetry, key: jax.Array) -> Samples:
@@ -211,6 +235,22 @@ class _Combined:
             "sampling_error_by_horizon": jackknife_error(self.others).tolist(),
             "discretisation_bias": self.combination.bias.tolist(),
             **self.combination.described(float(np.linalg.norm(phi))),
+            **self._cross_validated(float(np.linalg.norm(phi))),
+        }
+
+    def _cross_validated(self, size: float) -> dict[str, float]:
+        """How far the combination is off on parts of the series held out, found and expected, relative to |Phi|."""
+        tau = self.moments.tau[self.first :]
+        unbiased = candidate_weights(tau[0] + tau[1:])[-1][1]
+        (found,) = held_out_error(
+            lambda weights: self.moments.phi_by_horizon(weights, self.symmetry, self.first),
+            self.moments.groups,
+            [self.combination.weights],
+            unbiased,
+        )
+        return {
+            "held_out_error": float(found / size),
+            "held_out_expected": self.combination.expected_held_out / size,
         }
 
 
