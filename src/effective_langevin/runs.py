@@ -3,8 +3,8 @@
 config.toml   model.safetensors   metrics.json   report.html   figures/*.png
 """
 
+import importlib
 import json
-import resource
 import shutil
 import sys
 import time
@@ -79,7 +79,7 @@ class RunFolder:
 
     def keep_validation(self, validation: Validation, seconds: dict[str, float]) -> dict[str, float]:
         """Store figures, report and metrics; returns the metrics with the time of each stage and memory."""
-        spent = {"wall_seconds": time.monotonic() - self.started, "peak_memory_mb": peak_memory_mb()}
+        spent = {"wall_seconds": time.monotonic() - self.started, **peak_memory()}
         return write_validation(validation, self.partial, {**seconds, **spent})
 
 
@@ -125,10 +125,14 @@ def unused_folder(stem: str) -> Path:
     return path
 
 
-def peak_memory_mb() -> float:
-    """Largest resident memory of this process so far."""
+def peak_memory() -> dict[str, float]:
+    """Largest resident memory of this process so far, in MB; nothing on a system that does not tell."""
+    try:
+        resource = importlib.import_module("resource")
+    except ImportError:  # Windows
+        return {}
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return peak / (2**20 if sys.platform == "darwin" else 2**10)
+    return {"peak_memory_mb": peak / (2**20 if sys.platform == "darwin" else 2**10)}
 
 
 def to_toml(settings: dict[str, Any], table: str = "") -> str:

@@ -1,6 +1,7 @@
 """Demonstrations on the command line: complete run folders, or none."""
 
 import json
+import sys
 import tomllib
 
 import numpy as np
@@ -113,3 +114,10 @@ def test_a_run_that_fails_before_the_model_leaves_nothing(tmp_path):
     with pytest.raises(ZeroDivisionError), runs.RunFolder(tmp_path / "run"):
         raise ZeroDivisionError
     assert list(tmp_path.iterdir()) == []
+
+
+def test_where_a_system_does_not_tell_its_memory_none_is_reported(monkeypatch):
+    """As on Windows, where Python has no module `resource`."""
+    assert runs.peak_memory()["peak_memory_mb"] > 10
+    monkeypatch.setitem(sys.modules, "resource", None)
+    assert runs.peak_memory() == {}

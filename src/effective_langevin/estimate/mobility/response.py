@@ -97,8 +97,7 @@ class IntegratedResponse:
             moments = moments.with_rates(series, scores)
         infer = partial(effective, spread=spread, first=int(noisy)) if ballistic else _instantaneous
         estimate, evidence = infer(moments, symmetry)
-        if doubt := in_doubt(evidence):
-            warnings.warn(doubt, EstimateWarning, stacklevel=5)
+        _warn_of(in_doubt(evidence))
         return Inference.of(
             estimate,
             moments.groups,
@@ -126,6 +125,7 @@ class IntegratedResponse:
         else:
             found = _Combined.of(moments, circles, 0)
             estimate, evidence = found.phi, found.evidence()
+        _warn_of(in_doubt(evidence))
         found_in = {"integral_times": times.tolist(), "quadratic_variation_slope": smoothness}
         found_in["left_after_one_step"] = moments.left_after_one_step().tolist()
         return Inference.of(estimate, moments.groups, **{"horizon": moments.tau[1:].tolist(), **evidence}, **found_in)
@@ -147,6 +147,11 @@ def in_doubt(evidence: dict[str, Any]) -> str:
             f"{100 * error:.0f} % of |Phi|. Give a longer or more finely sampled series."
         )
     return ""
+
+
+def _warn_of(doubt: str) -> None:
+    if doubt:
+        warnings.warn(doubt, EstimateWarning, stacklevel=6)
 
 
 def smoothed_score(score: ScoreFit, x: Samples, symmetry: Symmetry, key: jax.Array) -> Samples:
