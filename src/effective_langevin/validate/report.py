@@ -33,6 +33,7 @@ CSS_PIXELS = 96
 MOST_FIELDS = 6
 OPEN_TABLES = 6
 LONGEST_OPENING = 30
+TOO_LITTLE = 0.5
 
 
 def write_report(validation: Validation, path: str | os.PathLike, *, drawn: dict[str, Figure] | None = None) -> None:
@@ -121,8 +122,8 @@ def _horizons_used(count: int) -> str:
 
 
 def _held_out(found: dict[str, Any]) -> str:
-    """The cross-validation of the mobility in words; else nothing."""
-    if "held_out_error" not in found:
+    """The cross-validation of the mobility in words; nothing where a fifth of the series is too little to tell."""
+    if found.get("held_out_expected", 1.0) > TOO_LITTLE:
         return ""
     off, expected = (f"{100 * found[key]:.2g} %" for key in ("held_out_error", "held_out_expected"))
     return (

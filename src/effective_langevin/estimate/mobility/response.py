@@ -77,7 +77,10 @@ class IntegratedResponse:
         samples = series.stacked()
         values = score.function.over(samples) if at_clean else smoothed_score(score, samples, symmetry, key)
         scores = np.split(values, np.cumsum([len(s) for s in series.segments])[:-1])
-        return self.infer_from(series, scores, symmetry, score.spread, at_clean)
+        found = self.infer_from(series, scores, symmetry, score.spread, at_clean)
+        if doubt := in_doubt(found.diagnostics):
+            warnings.warn(doubt, EstimateWarning, stacklevel=4)
+        return found
 
     def infer_from(
         self, series: TimeSeries, scores: list[Samples], symmetry: Symmetry, spread: Matrix, at_clean: bool = True
@@ -97,7 +100,6 @@ class IntegratedResponse:
             moments = moments.with_rates(series, scores)
         infer = partial(effective, spread=spread, first=int(noisy)) if ballistic else _instantaneous
         estimate, evidence = infer(moments, symmetry)
-        _warn_of(in_doubt(evidence))
         return Inference.of(
             estimate,
             moments.groups,
@@ -125,7 +127,6 @@ class IntegratedResponse:
         else:
             found = _Combined.of(moments, circles, 0)
             estimate, evidence = found.phi, found.evidence()
-        _warn_of(in_doubt(evidence))
         found_in = {"integral_times": times.tolist(), "quadratic_variation_slope": smoothness}
         found_in["left_after_one_step"] = moments.left_after_one_step().tolist()
         return Inference.of(estimate, moments.groups, **{"horizon": moments.tau[1:].tolist(), **evidence}, **found_in)
@@ -147,11 +148,6 @@ def in_doubt(evidence: dict[str, Any]) -> str:
             f"{100 * error:.0f} % of |Phi|. Give a longer or more finely sampled series."
         )
     return ""
-
-
-def _warn_of(doubt: str) -> None:
-    if doubt:
-        warnings.warn(doubt, EstimateWarning, stacklevel=6)
 
 
 def smoothed_score(score: ScoreFit, x: Samples, symmetry: Symmetry, key: jax.Array) -> Samples:
