@@ -128,7 +128,7 @@ def _held_out(found: dict[str, Any]) -> str:
     off, expected = (f"{100 * found[key]:.2g} %" for key in ("held_out_error", "held_out_expected"))
     return (
         f" Cross-validated: what four fifths of the series give differs from what the fifth held out gives by {off} of "
-        f"|Φ|, where the stated errors let expect {expected}."
+        f"|Φ|, where {expected} is to be expected from the stated errors."
     )
 
 
