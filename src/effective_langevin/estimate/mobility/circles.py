@@ -110,7 +110,6 @@ def where_the_rise_ends(moments: CircleMoments) -> tuple[Callable[[np.ndarray], 
     evidence = {
         "horizon_rule": "finite",
         "chosen_horizon": [float(moments.tau[end + 1])],
-        "rise_ended": [bool(len(falls))],
         "phi_by_horizon": curve.tolist(),
     }
     return lambda weights: moments.phi_by_horizon(weights, moments.circles)[end], evidence

@@ -43,7 +43,6 @@ def effective(moments: Moments, symmetry: Symmetry, spread: Matrix, first: int =
     evidence: dict[str, Any] = {
         "horizon_rule": "finite",
         "chosen_horizon": horizons,
-        "rise_ended": [bool(horizon < tau[-1]) for horizon in horizons],
         "rising_share": _rising_share(np.real(np.trace(variances, axis1=1, axis2=2)), horizons, tau, blocks, curves),
         "horizon": tau[1:].tolist(),
         "unresolved_directions": int(sum(block.lost for block in blocks)),
