@@ -9,10 +9,11 @@ import pytest
 
 import effective_langevin as el
 from effective_langevin.estimate.score import Score
-from effective_langevin.estimate.score.networks import Residual, convolution, rebuilt
+from effective_langevin.estimate.score.networks import Residual, convolution, rebuilt, unet
 from effective_langevin.estimate.score.networks.convolution import Convolution
 from effective_langevin.estimate.score.networks.modal import ModalUNet
 from effective_langevin.estimate.score.networks.unet import BatchNorm, FlatUNet, UNet, _rewritten
+from effective_langevin.model.drift import LangevinDrift
 
 pytestmark = pytest.mark.usefixtures("compiled_quickly")
 KEY = jax.random.key(0)
@@ -184,6 +185,25 @@ def test_only_what_stands_beside_a_linear_part_is_stepped_with_half_the_digits(p
     whole = Residual(jnp.eye(8), network) if precondition else network
     Score.learned(whole, np.eye(8), -np.ones(8), np.ones(8)).flat(half=True)
     assert asked == [precondition]
+
+
+@pytest.mark.parametrize("channels", [1, 2])
+def test_the_form_for_a_gpu_absorbs_the_gain_and_a_drift_the_frame(channels, monkeypatch):
+    """Random matrices, so that an order or a transpose gone wrong would show."""
+    monkeypatch.setattr(unet, "on_cpu", lambda: False)
+    size = 16 * channels
+    network, x = built(el.UNet1D(base=4, multipliers=(1, 2), channels=channels), size), states(size)
+    linear, gain, phi = (np.eye(size) + 0.3 * RNG.normal(size=(size, size)) for _ in range(3))
+    frame = np.diag(RNG.uniform(0.5, 2.0, size)) + 0.1
+    box = 0.7 * np.ones(size)
+    score = Score.learned(Residual(jnp.asarray(linear, jnp.float32), network), np.eye(size), -box, box)
+    score = score.scaled_by(gain).in_frame(frame)
+    flat, expected = score.flat(), score.in_batch(x)
+    assert flat.gain is None
+    assert isinstance(flat.network.network, FlatUNet)
+    assert apart(flat.in_batch(x), expected) < 1e-4
+    for form in (score, flat):
+        assert apart(LangevinDrift(form, jnp.asarray(phi, jnp.float32)).in_batch(x), expected @ phi.T) < 1e-4
 
 
 @each_shape

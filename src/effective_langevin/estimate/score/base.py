@@ -33,11 +33,12 @@ class Score(eqx.Module):
 
     Without a network it is the Gaussian score, -precision x; with one, the Gaussian is what remains beyond the box
     [low, high] where the network was trained and may point anywhere: from the nearest point of the box outwards its
-    score fades, never pointing further out, and -precision (x - nearest point) takes over. No state escapes.
+    score fades, never pointing further out, and -precision (x - nearest point) takes over. No state escapes. A network
+    may have absorbed the gain.
     """
 
     precision: Float[Array, "var var"]
-    gain: Float[Array, "var var"]
+    gain: Float[Array, "var var"] | None
     low: Float[Array, " var"]
     high: Float[Array, " var"]
     network: Any = None
@@ -72,32 +73,40 @@ class Score(eqx.Module):
         """grad ln p at one state."""
         return self.in_batch(x[None])[0]
 
-    def in_batch(self, x: Float[Array, "batch var"]) -> Float[Array, "batch var"]:
-        """grad ln p at each state of a batch."""
+    def in_batch(
+        self, x: Float[Array, "batch var"], after: Float[Array, "var var"] | None = None
+    ) -> Float[Array, "batch var"]:
+        """grad ln p at each state of a batch; with a matrix `after`, that matrix times it."""
         if self.frame is None:
-            return self._within(x)
-        return _exactly(self.frame, self._within(_exactly(self.frame, x)))
+            values, matrix = self._within(x), after
+        else:
+            values = self._within(_exactly(self.frame, x))
+            matrix = self.frame if after is None else _exactly(after, self.frame.T).T
+        return values if matrix is None else _exactly(matrix, values)
 
     def _within(self, x: Float[Array, "batch var"]) -> Float[Array, "batch var"]:
         """The same in the frame."""
         if self.network is None:
-            return -_exactly(self.gain, _exactly(self.precision, x))
+            return -self._gained(_exactly(self.precision, x))
         inside = jnp.clip(x, self.low, self.high)
         beyond = x - inside
-        value = _exactly(self.gain, for_batches(self.network)(inside))
+        value = self._gained(for_batches(self.network)(inside))
         outwards = value * beyond > 0
         fade = jnp.exp(-0.25 * jnp.sum(beyond**2, axis=1, keepdims=True) ** 2)
         return fade * jnp.where(outwards, 0.0, value) - _exactly(self.precision, beyond)
 
+    def _gained(self, values: Float[Array, "batch var"]) -> Float[Array, "batch var"]:
+        """Times the gain."""
+        return values if self.gain is None else _exactly(self.gain, values)
+
     def scaled_by(self, matrix: Matrix) -> "Score":
         """The score multiplied by a matrix (within the box)."""
-        return eqx.tree_at(lambda s: s.gain, self, jnp.asarray(matrix, jnp.float32) @ self.gain)
+        factor = jnp.asarray(matrix, jnp.float32)
+        return replace(self, gain=factor if self.gain is None else factor @ self.gain)
 
     def in_frame(self, frame: Matrix | None) -> "Score":
         """The score of x, from that of W x for a symmetric W."""
-        return eqx.tree_at(
-            lambda s: s.frame, self, None if frame is None else jnp.asarray(frame, jnp.float32), is_leaf=_is_none
-        )
+        return replace(self, frame=None if frame is None else jnp.asarray(frame, jnp.float32))
 
     def flat(self, half: bool = False) -> "Score":
         """The same score in the form in which it is stepped fastest; with half the digits where that is faster.
@@ -108,7 +117,10 @@ class Score(eqx.Module):
         if self.network is None:
             return self
         half = half and isinstance(self.network, Residual)
-        return eqx.tree_at(lambda s: s.network, self, self.network.flat(len(self.low), half))
+        network = self.network.flat(len(self.low), half)
+        if self.gain is None or not (isinstance(network, Residual) and hasattr(network.network, "followed_by")):
+            return replace(self, network=network)
+        return replace(self, network=network.followed_by(self.gain), gain=None)
 
     def over(self, samples: Samples) -> Samples:
         """grad ln p at many states, in blocks of bounded memory, shared out over the cores of a CPU."""
@@ -120,10 +132,6 @@ class Score(eqx.Module):
             return np.asarray(_evaluate(score, _filled(part)))[: len(part)]
 
         return np.concatenate(on_all_cores(evaluate, range(0, len(samples), block)) or [np.empty(samples.shape)])
-
-
-def _is_none(leaf: Any) -> bool:
-    return leaf is None
 
 
 def covariance_matrix(samples: Samples, noise_level: float = 0.0) -> Matrix:

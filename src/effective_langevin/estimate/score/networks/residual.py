@@ -38,6 +38,10 @@ class Residual(eqx.Module):
         """The form in which it is stepped fastest; `half` the digits are enough for what is left beside the rest."""
         return Residual(self.linear, self.network.flat(dimension, half))
 
+    def followed_by(self, matrix: Float[Array, "var var"]) -> "Residual":
+        """The sum and then a matrix; for a flat network, which can absorb one."""
+        return Residual(jnp.matmul(matrix, self.linear, precision=Precision.HIGHEST), self.network.followed_by(matrix))
+
     @property
     def architecture(self) -> dict[str, Any]:
         """What `rebuilt` needs to make a network of the same shape."""

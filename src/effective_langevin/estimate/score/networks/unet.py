@@ -5,12 +5,14 @@ States are `channels` fields on a ring of points, field after field. Arrays are 
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import zip_longest
 from typing import Any
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.lax import Precision
 from jaxtyping import Array, Float
 
 from ...._core import checks
@@ -19,6 +21,7 @@ from .convolution import SHORT_RING, Convolution, Fields, on_cpu, written_out
 from .modal import ModalUNet
 
 _VARIANCE_FLOOR = 1e-5
+Affine = tuple[Array, Array]
 
 
 class BatchNorm(eqx.Module):
@@ -207,57 +210,60 @@ class FlatUNet(eqx.Module):
     """The same function as a frozen U-Net, with every convolution written out as one matrix over points and channels.
 
     At the few points of the lower levels a convolution is nearly a full matrix anyway: twice the arithmetic, but no
-    copying of shifted inputs, which is what takes the time when many members are stepped together on a GPU.
+    copying of shifted inputs, which is what takes the time when many members are stepped together on a GPU. The way
+    down to the next level is linear and part of the first matrix there.
     """
 
-    encoder: list[tuple[Array, Array]]
+    encoder: list[Affine]
     decoder: list[tuple[Array, Array, Array]]
-    channels: int = eqx.field(static=True)
-    levels: int = eqx.field(static=True)
+    out: Affine
 
     @classmethod
     def of(cls, network: UNet, dimension: int) -> "FlatUNet":
         """Write out the convolutions for states of that dimension."""
-        points, widths = dimension // network.description.channels, [network.description.channels]
-        encoder, decoder, sizes = [], [], []
-        for block, down in zip(network.encoder, network.down):
-            for convolution in (*block.convolutions, down):
-                encoder.append(_written_out(convolution, points, widths[-1]))
-                widths.append(len(convolution.bias))
-            sizes.append((points, widths[-1]))
-            points = -(-points // 2)
-        for convolution in network.bottleneck.convolutions:
-            encoder.append(_written_out(convolution, points, widths[-1]))
-            widths.append(len(convolution.bias))
-        inner = (points, widths[-1])
+        channels = network.description.channels
+        points, width, sizes, encoder, decoder, way = dimension // channels, channels, [], [], [], None
+        order = np.arange(dimension).reshape(points, channels).T.reshape(-1)
+        for block, down in zip_longest([*network.encoder, network.bottleneck], network.down):
+            first, second = block.convolutions
+            layer, width = _written_out(first, points, width), len(first.bias)
+            encoder += [layer if way is None else _followed(way, layer), _written_out(second, points, width)]
+            if down is not None:
+                way = _written_out(down, points, width)
+                sizes.append((points, width))
+                points = -(-points // 2)
+        inner = points, width
         for block, outer in zip(network.decoder, reversed(sizes)):
             decoder += [_merging(block.convolutions[0], inner, outer)]
             inner = outer[0], len(block.convolutions[0].bias)
             matrix, bias = _written_out(block.convolutions[1], *inner)
             decoder += [(matrix, bias[:0], bias)]
-        encoder.append(_written_out(network.out, *inner))
-        return cls(encoder, decoder, network.description.channels, len(network.encoder))
+        (first, start), (last, end) = encoder[0], _written_out(network.out, *inner)
+        return cls([(first[order], start), *encoder[1:]], decoder, (last[:, order], end[order]))
 
     def __call__(self, x: Float[Array, " var"]) -> Float[Array, " var"]:
-        h, skips, layers = x.reshape(self.channels, -1).T.reshape(-1), [], iter(self.encoder)
-        h = h.astype(self.encoder[0][0].dtype)
-        for _ in range(self.levels):
-            for _ in range(2):
-                h = jax.nn.swish(_affine(next(layers), h))
-            skips.append(h)
-            h = _affine(next(layers), h)
-        for _ in range(2):
-            h = jax.nn.swish(_affine(next(layers), h))
-        for i, skip in enumerate(reversed(skips)):
+        h, outputs = x.astype(self.out[0].dtype), []
+        for layer in self.encoder:
+            h = jax.nn.swish(_affine(layer, h))
+            outputs.append(h)
+        for i, skip in enumerate(outputs[-3::-2]):
             above, beside, bias = self.decoder[2 * i]
             h = jax.nn.swish(h @ above + skip @ beside + bias)
             matrix, _, bias = self.decoder[2 * i + 1]
             h = jax.nn.swish(h @ matrix + bias)
-        return _affine(next(layers), h).reshape(-1, self.channels).T.reshape(-1).astype(x.dtype)
+        return _affine(self.out, h).astype(x.dtype)
 
     def in_batch(self, x: Float[Array, "batch var"], half: bool = False) -> Float[Array, "batch var"]:
         """A batch of states, with the digits it has."""
         return jax.vmap(self)(x)
+
+    def followed_by(self, matrix: Float[Array, "var var"]) -> "FlatUNet":
+        """The network and then a matrix, absorbed in the last layer."""
+        whole = jax.tree.map(lambda part: part.astype(matrix.dtype), self.out)
+        last = _followed(whole, (matrix.T, jnp.zeros(len(matrix))))
+        return FlatUNet(
+            self.encoder, self.decoder, jax.tree.map(lambda new, old: new.astype(old.dtype), last, self.out)
+        )
 
 
 @eqx.filter_jit
@@ -266,8 +272,14 @@ def _rewritten(form: type[FlatUNet] | type[ModalUNet], network: UNet, dimension:
     return jax.tree.map(lambda array: array.astype(dtype), form.of(network, dimension))
 
 
-def _affine(layer: tuple[Array, Array], h: Array) -> Array:
+def _affine(layer: Affine, h: Array) -> Array:
     return h @ layer[0] + layer[1]
+
+
+def _followed(layer: Affine, after: Affine) -> Affine:
+    """One affine map and then another, as one."""
+    matrix, bias = (jnp.matmul(part, after[0], precision=Precision.HIGHEST) for part in layer)
+    return matrix, bias + after[1]
 
 
 def _written_out(convolution: Convolution, points: int, channels: int) -> tuple[Array, Array]:
