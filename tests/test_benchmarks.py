@@ -1,9 +1,11 @@
 """The harness of the benchmarks: what it times, what it skips, what it promises."""
 
+import numpy as np
 import pytest
 
 from benchmarks import harness
 from benchmarks.__main__ import table
+from benchmarks.accuracy import longest_step
 from benchmarks.harness import OURS, Report, as_data, attempt, compare, in_fresh_process, log_slope
 
 
@@ -79,6 +81,18 @@ def test_memory_is_measured_in_a_process_of_its_own():
     assert 10 < answer["peak_memory_mb"] < 1000
     assert answer["wall_seconds"] < 60
     assert "no_such" in in_fresh_process("correlations", "no_such")["error"]
+
+
+@pytest.mark.parametrize("guess", [0.005, 0.05, 0.1])
+def test_the_step_for_one_per_cent_is_found_from_either_side(guess):
+    assert longest_step(lambda step: 0.5 * step, guess) == pytest.approx(0.02)
+    assert longest_step(lambda step: 25 * step**2, guess) == pytest.approx(0.02)
+
+
+def test_no_step_is_claimed_that_was_not_seen():
+    assert longest_step(lambda step: 1e-4 if step < 1 else np.inf, 0.4) == pytest.approx(0.9)
+    assert longest_step(lambda step: 0.5, 0.1) is None
+    assert longest_step(lambda step: np.nan, 0.1) is None
 
 
 def test_exponents_of_growth():

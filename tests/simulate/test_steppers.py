@@ -1,3 +1,4 @@
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -205,6 +206,17 @@ def test_euler_maruyama_takes_state_dependent_noise_at_the_start_of_the_step():
 def test_exponential_euler_needs_a_linear_part():
     with pytest.raises(ValueError, match="needs an equation with a known linear part"):
         el.ExponentialEuler().advance(Equation(matvec, OU.noise), 0.1)
+
+
+@pytest.mark.parametrize("name", ["EulerMaruyama", "StochasticHeun", "LeimkuhlerMatthews", "ExponentialEuler"])
+def test_a_gpu_may_not_shorten_the_numbers_of_a_step(name):
+    """By default it multiplies with 11 bits, which makes slow directions of a long product of matrices anything."""
+    system = el.systems.OrnsteinUhlenbeck(np.eye(12) + 0.1, np.eye(12))
+    eye = jnp.eye(12)
+    advance = getattr(el, name)().advance(Equation(system._drift, eye, linear=-eye, centre=jnp.zeros(12)), 0.1)
+    products = [e for e in jax.make_jaxpr(advance)(eye, eye).jaxpr.eqns if e.primitive.name == "dot_general"]
+    assert len(products) >= 2
+    assert all(e.params["precision"] == (jax.lax.Precision.HIGHEST,) * 2 for e in products)
 
 
 @pytest.mark.parametrize("members", [1, 511, 512, 1000])

@@ -11,6 +11,7 @@ from jaxtyping import Array, Float
 
 _CACHED = 1 << 11
 _FEWEST, _MOST = 64, 256
+_FEW = 8
 
 
 def one_cpu() -> bool:
@@ -33,6 +34,16 @@ def on_all_cores(function: Callable, *arguments: Sequence) -> list[Any]:
 def for_batches(function: Callable) -> Callable:
     """The function of one state as one of many: its own form for batches, `in_batch`, if it has one."""
     return getattr(function, "in_batch", None) or jax.vmap(function)
+
+
+def times(matrix: Float[Array, "out var"], vectors: Float[Array, "member var"]) -> Float[Array, "member out"]:
+    """Matrix times each vector, without the shortened numbers that a GPU uses for products by default.
+
+    For a few variables it is written as a sum, which is computed together with what is around it.
+    """
+    if max(matrix.shape) <= _FEW:
+        return jnp.sum(matrix * vectors[:, None], axis=-1)
+    return jnp.matmul(vectors, matrix.T, precision=jax.lax.Precision.HIGHEST)
 
 
 def over_members(function: Callable, x: Float[Array, "member var"]) -> Float[Array, "member out"]:

@@ -15,14 +15,10 @@ import numpy as np
 import scipy.linalg
 from jaxtyping import Array, Float
 
-from .._core.batches import over_members
+from .._core.batches import over_members, times
 
 State = Float[Array, "member var"]
 Noise = Float[Array, "member brownian"]
-
-
-# Products with a matrix this small are written as sums, which are computed together with what is around them.
-_FEW = 8
 
 
 class Equation(eqx.Module):
@@ -45,9 +41,7 @@ class Equation(eqx.Module):
         """sqrt(2) noise(x) dW of every member."""
         if callable(self.noise):
             return jnp.sqrt(2.0) * jax.vmap(lambda xi, wi: self.noise(xi) @ wi)(x, dw)
-        if self.noise.shape[1] <= _FEW:
-            return jnp.sqrt(2.0) * jnp.sum(self.noise * dw[:, None], axis=-1)
-        return jnp.sqrt(2.0) * dw @ self.noise.T
+        return jnp.sqrt(2.0) * times(self.noise, dw)
 
 
 class Stepper(Protocol):
@@ -85,8 +79,8 @@ class _ExponentialMap(eqx.Module):
 
     def __call__(self, x: State, dw: Noise) -> State:
         shifted = x - self.equation.centre
-        rest = self.equation.drifts(x) - shifted @ self.equation.linear.T
-        return self.equation.centre + shifted @ self.decay.T + rest @ self.response.T + dw @ self.noise.T
+        rest = self.equation.drifts(x) - times(self.equation.linear, shifted)
+        return self.equation.centre + times(self.decay, shifted) + times(self.response, rest) + times(self.noise, dw)
 
 
 @dataclass(frozen=True)

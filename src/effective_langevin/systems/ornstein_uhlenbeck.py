@@ -7,6 +7,7 @@ import numpy as np
 from scipy.linalg import solve_continuous_lyapunov
 
 from .._core import checks
+from .._core.batches import times
 from .._core.errors import ArgumentError
 from .._core.types import Matrix, Samples
 from .base import System
@@ -63,4 +64,4 @@ class OrnsteinUhlenbeck(System):
         return self._drift, self.noise_matrix
 
     def _drift(self, x):
-        return -jnp.asarray(self.drift_matrix, x.dtype) @ x
+        return -times(jnp.asarray(self.drift_matrix, x.dtype), x[None])[0]

@@ -5,6 +5,7 @@ from typing import ClassVar
 import jax.numpy as jnp
 import numpy as np
 
+from .._core.batches import times
 from .._core.types import Matrix, Samples
 from .base import System
 
@@ -37,4 +38,4 @@ class AsymmetricWells(System):
 
     def _drift(self, x):
         score = -4 * x * (x**2 - jnp.square(jnp.asarray(self.wells))) - jnp.asarray(self.tilt)
-        return jnp.asarray(self.mobility) @ score
+        return times(jnp.asarray(self.mobility), score[None])[0]

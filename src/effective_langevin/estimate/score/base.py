@@ -11,7 +11,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from ..._core import keys
-from ..._core.batches import for_batches, on_all_cores, one_cpu, over_members
+from ..._core.batches import for_batches, on_all_cores, one_cpu, over_members, times
 from ..._core.compilation import soon_compiled
 from ..._core.types import Matrix, Samples, Vector
 from ...data import TimeSeries
@@ -25,7 +25,6 @@ _BLOCK = 1 << 16
 _CACHED_BLOCKS = 1 << 8, 1 << 11
 _STEIN_PARTS = 10
 _RESTORED = 1 << 17
-_FEW = 8
 
 
 class Score(eqx.Module):
@@ -80,24 +79,24 @@ class Score(eqx.Module):
         if self.frame is None:
             values, matrix = self._within(x), after
         else:
-            values = self._within(_exactly(self.frame, x))
-            matrix = self.frame if after is None else _exactly(after, self.frame.T).T
-        return values if matrix is None else _exactly(matrix, values)
+            values = self._within(times(self.frame, x))
+            matrix = self.frame if after is None else times(after, self.frame.T).T
+        return values if matrix is None else times(matrix, values)
 
     def _within(self, x: Float[Array, "batch var"]) -> Float[Array, "batch var"]:
         """The same in the frame."""
         if self.network is None:
-            return -self._gained(_exactly(self.precision, x))
+            return -self._gained(times(self.precision, x))
         inside = jnp.clip(x, self.low, self.high)
         beyond = x - inside
         value = self._gained(for_batches(self.network)(inside))
         outwards = value * beyond > 0
         fade = jnp.exp(-0.25 * jnp.sum(beyond**2, axis=1, keepdims=True) ** 2)
-        return fade * jnp.where(outwards, 0.0, value) - _exactly(self.precision, beyond)
+        return fade * jnp.where(outwards, 0.0, value) - times(self.precision, beyond)
 
     def _gained(self, values: Float[Array, "batch var"]) -> Float[Array, "batch var"]:
         """Times the gain."""
-        return values if self.gain is None else _exactly(self.gain, values)
+        return values if self.gain is None else times(self.gain, values)
 
     def scaled_by(self, matrix: Matrix) -> "Score":
         """The score multiplied by a matrix (within the box)."""
@@ -142,16 +141,6 @@ def covariance_matrix(samples: Samples, noise_level: float = 0.0) -> Matrix:
         centred = samples[i : i + _BLOCK] - mean
         total += centred.T @ centred
     return total / len(samples) + noise_level**2 * np.eye(size)
-
-
-def _exactly(matrix: Array, vectors: Array) -> Array:
-    """Matrix times each vector without the shortened numbers that a GPU uses for products by default.
-
-    For a few variables it is written as a sum, which is computed together with what is around it.
-    """
-    if len(matrix) <= _FEW:
-        return jnp.sum(matrix * vectors[:, None], axis=-1)
-    return jnp.matmul(vectors, matrix.T, precision=jax.lax.Precision.HIGHEST)
 
 
 def _filled(samples: Samples) -> Samples:
