@@ -63,12 +63,10 @@ def test_a_loaded_model_simulates_the_same_bits(name, request, tmp_path):
 
 
 def test_saving_a_loaded_model_gives_the_same_file(path, tmp_path):
-    """Up to the order of the entries in its header, which the library does not fix."""
-    el.load(path).save(tmp_path / "again.safetensors")
-    (arrays, header), (others, other_header) = contents(path), contents(tmp_path / "again.safetensors")
-    assert header == other_header
-    assert arrays.keys() == others.keys()
-    assert all(arrays[name].tobytes() == others[name].tobytes() for name in arrays)
+    """Ten times, because the library shuffles the entries of its header."""
+    for i in range(10):
+        el.load(path).save(tmp_path / f"{i}.safetensors")
+        assert (tmp_path / f"{i}.safetensors").read_bytes() == path.read_bytes()
 
 
 def test_a_path_may_be_a_text(path):

@@ -28,9 +28,19 @@ def write(path: str | os.PathLike, arrays: dict[str, np.ndarray], header: dict[s
     metadata = {"format": FORMAT, "format_version": str(FORMAT_VERSION), "model": json.dumps(header)}
     try:
         with files.replaced(path) as temporary:
-            temporary.write_bytes(save({name: np.ascontiguousarray(a) for name, a in arrays.items()}, metadata))
+            temporary.write_bytes(_ordered(save({n: np.ascontiguousarray(a) for n, a in arrays.items()}, metadata)))
     except (OSError, SafetensorError) as error:
         raise ModelFileError(f"Cannot write {path}: {error}.") from error
+
+
+def _ordered(content: bytes) -> bytes:
+    """The same file with its metadata in order, which the library shuffles: equal models are equal files."""
+    start = 8 + int.from_bytes(content[:8], "little")
+    header = json.loads(content[8:start])
+    header["__metadata__"] = dict(sorted(header["__metadata__"].items()))
+    text = json.dumps(header, separators=(",", ":"), ensure_ascii=False).encode()
+    text += b" " * (-len(text) % 8)
+    return len(text).to_bytes(8, "little") + text + content[start:]
 
 
 def read(path: str | os.PathLike) -> tuple[dict[str, np.ndarray], dict[str, Any]]:

@@ -100,8 +100,8 @@ class Score(eqx.Module):
 
     def scaled_by(self, matrix: Matrix) -> "Score":
         """The score multiplied by a matrix (within the box)."""
-        factor = jnp.asarray(matrix, jnp.float32)
-        return replace(self, gain=factor if self.gain is None else factor @ self.gain)
+        gain = matrix if self.gain is None else matrix @ np.asarray(self.gain, float)
+        return replace(self, gain=jnp.asarray(gain, jnp.float32))
 
     def in_frame(self, frame: Matrix | None) -> "Score":
         """The score of x, from that of W x for a symmetric W."""
