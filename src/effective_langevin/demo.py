@@ -123,13 +123,15 @@ def run_demo(
     seed: int = 0,
     quick: bool = False,
     paper_scale: bool = False,
+    settle: bool = False,
     checkpoint: Any = None,
     keep: Callable[[LangevinModel], None] = lambda model: None,
 ) -> DemoRun:
     """Simulate the system, learn a model from the series alone, validate it; `keep` gets the model once it exists.
 
-    The three stages use different seeds. `quick` takes a tenth of the samples and a fixed noise level; `paper_scale`
-    the size of the paper. With a folder `checkpoint` an interrupted training is resumed.
+    The stages use different seeds. `quick` takes a tenth of the samples and a fixed noise level; `paper_scale` the size
+    of the paper. With `settle` the variances of the model are put right by simulation before it is validated. With a
+    folder `checkpoint` an interrupted training is resumed.
     """
     demo, clock = chosen(name, quick=quick, paper_scale=paper_scale), _Clock()
     series = demo.series(seed)
@@ -137,6 +139,10 @@ def run_demo(
     model = fit(series, score=demo.score, symmetry=demo.symmetry, seed=seed + 1, checkpoint=checkpoint)
     clock("fit")
     keep(model)
+    if settle:
+        model = model.settled(members=demo.validation.get("members", 1024), seed=seed + 3)
+        clock("settle")
+        keep(model)
     exact = demo.system.mobility
     validation = validate(model, series, seed=seed + 2, exact_mobility=exact, **demo.validation)
     clock("validation")

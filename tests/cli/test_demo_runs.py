@@ -59,7 +59,7 @@ def test_a_negative_seed_is_refused(monkeypatch, capsys, tmp_path):
 @pytest.fixture(scope="module")
 def quick_run(tmp_path_factory):
     folder = tmp_path_factory.mktemp("demo") / "run"
-    result = CliRunner().invoke(cli.app, ["demo", "scalar", "--quick", "--seed", "3", "--out", str(folder)])
+    result = CliRunner().invoke(cli.app, ["demo", "scalar", "--quick", "--settle", "--seed", "3", "--out", str(folder)])
     assert result.exit_code == 0, result.output
     return folder, result.output
 
@@ -76,7 +76,13 @@ def test_metrics_are_flat_numbers_with_errors(quick_run):
     metrics = json.loads((quick_run[0] / "metrics.json").read_text())
     names = ("mobility_error", "stein_error", "pdf_kl_mean", "pdf_kl_max", "acf_rmse", "covariance_error")
     assert all(np.isfinite(v) for v in metrics.values())
-    assert {*names, *(f"{n}_se" for n in names), "wall_seconds", "peak_memory_mb"} <= set(metrics)
+    assert {*names, *(f"{n}_se" for n in names), "settle_seconds", "wall_seconds", "peak_memory_mb"} <= set(metrics)
+
+
+def test_a_settled_demo_says_so(quick_run):
+    folder, output = quick_run
+    assert "Settled" in output
+    assert "settled" in el.load(folder / "model.safetensors").score.diagnostics
 
 
 def test_the_settings_are_readable_toml_and_the_model_loads(quick_run):

@@ -49,6 +49,8 @@ def validation_figure(arrays: Arrays) -> Figure:
     names = ("data", *_models(arrays))
     curves = {name: arrays[f"{name}.acf"][:, None] for name in names}
     ring_plots.plot_correlations(arrays["lag"], curves, titles=["Autocorrelation at a point"], axes=[correlation])
+    handles = correlation.get_legend().legend_handles
+    correlation.legend(handles=handles, loc="lower left", ncols=2, fontsize=8)  # below all curves
     _joint_densities(right.subplots(2, 3, sharex=True, sharey=True), arrays)
     return figure
 

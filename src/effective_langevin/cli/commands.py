@@ -36,6 +36,7 @@ def demo(
     quick: Annotated[bool, typer.Option("--quick", help="A tenth of the samples, fixed noise level.")] = False,
     paper_scale: Annotated[bool, typer.Option("--paper-scale", help="The size of the paper; for a GPU.")] = False,
     yes: Annotated[bool, typer.Option("--yes", help="Run --paper-scale on a CPU all the same.")] = False,
+    settle: o.Settle = None,
     overwrite: o.Overwrite = False,
     as_json: o.Json = False,
 ) -> None:
@@ -53,12 +54,14 @@ def demo(
             "Pass --yes to run it all the same, or leave out --paper-scale."
         )
     source = {"system": system, **size, "seed": seed}
-    settings = Settings([], demo=source, seed=seed + 1, validation={"seed": seed + 2, **demo.validation})
+    validation = {"seed": seed + 2, **demo.validation}
+    settings = Settings([], demo=source, seed=seed + 1, settle=bool(settle), validation=validation)
     with _run_folder(out, system, overwrite, as_json) as (folder, done):
         run = run_demo(
             system,
             seed=seed,
             **size,
+            settle=settings.settle,
             checkpoint=folder.checkpoints,
             keep=lambda model: folder.keep_model(model, settings.record()),
         )
@@ -113,6 +116,7 @@ def fit(
     symmetry: o.SymmetryOf = None,
     seed: o.OptionalSeed = None,
     force: o.Force = None,
+    settle: o.Settle = None,
     out: o.Out = None,
     overwrite: o.Overwrite = False,
     as_json: o.Json = False,
@@ -138,6 +142,9 @@ def fit(
         if unsteady:
             model = replace(model, provenance={**model.provenance, "forced": unsteady})
         folder.keep_model(model, settings.record())
+        if settings.settle:
+            model = model.settled(members=settings.validation.get("members", 1024), seed=settings.seed + 2)
+            folder.keep_model(model, settings.record())
         done(validate(model, series, **settings.validating()), {})
 
 

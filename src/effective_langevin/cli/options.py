@@ -29,6 +29,7 @@ Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace what is th
 Json = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
 Config = Annotated[Path | None, typer.Option(help="TOML file with the same keys; flags override it.")]
 Force = Annotated[bool | None, typer.Option("--force", help="Fit a series that the diagnosis calls not stationary.")]
+Settle = Annotated[bool | None, typer.Option("--settle", help="Put the variances of the model right by simulating it.")]
 Members = Annotated[int | None, typer.Option(help="Members to simulate.")]
 Duration = Annotated[float | None, typer.Option(help="Time to simulate, in the unit of the series.")]
 

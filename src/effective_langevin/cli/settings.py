@@ -80,7 +80,19 @@ TRANSFORMS: dict[str, Callable[[str], Transform]] = {
     "phase": lambda text: pp.PhaseAugmentation(_numbers("phase", text, "a period, such as 12", float)[0]),
 }
 
-KEYS = ("data", *READING, *TRANSFORMS, "preprocess", *STRATEGIES, "seed", "force", "validation", "demo", *RECORDED)
+KEYS = (
+    "data",
+    *READING,
+    *TRANSFORMS,
+    "preprocess",
+    *STRATEGIES,
+    "seed",
+    "force",
+    "settle",
+    "validation",
+    "demo",
+    *RECORDED,
+)
 
 
 @dataclass(frozen=True)
@@ -94,6 +106,7 @@ class Settings:
     strategies: dict[str, Any] = field(default_factory=dict)
     seed: int = 0
     force: bool = False
+    settle: bool = False
     validation: dict[str, Any] = field(default_factory=dict)
 
     def series(self, data: list[str] | None = None) -> TimeSeries:
@@ -116,7 +129,7 @@ class Settings:
         """What a config file needs beside the provenance of the model; files by their full path."""
         source = {"demo": self.demo} if self.demo else {"data": [os.path.abspath(file) for file in self.data]}
         validation = {k: v for k, v in self.validating().items() if k in VALIDATION}
-        return {**source, **self.reading, "force": self.force, "validation": validation}
+        return {**source, **self.reading, "force": self.force, "settle": self.settle, "validation": validation}
 
 
 def resolved(flags: Mapping[str, Any], config: Path | None) -> Settings:
@@ -136,6 +149,7 @@ def resolved(flags: Mapping[str, Any], config: Path | None) -> Settings:
         strategies={role: chosen(role, given[role]) for role in STRATEGIES if role in given},
         seed=checks.integer_at_least("seed", given.get("seed", 0), 0),
         force=checks.instance_of("force", given.get("force", False), (bool,)),
+        settle=checks.instance_of("settle", given.get("settle", False), (bool,)),
         validation=_table("validation", given.get("validation", {}), VALIDATION),
     )
 
