@@ -294,6 +294,7 @@ TOML = {
     "wrong kind of seed": ("seed = 1.5", "Argument `seed` must be an integer"),
     "wrong kind of table": ("validation = 3", "Argument `validation` must be a dict"),
     "wrong interval": ("dt = -1", "Argument `dt`"),
+    "settled angles": ('settle = true\nperiodic = "a"', "`settle` and `periodic` exclude each other"),
     "wrong transform": ("deseason = -12", "Argument `period` must be a positive number"),
 }
 

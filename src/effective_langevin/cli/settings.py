@@ -141,11 +141,14 @@ def resolved(flags: Mapping[str, Any], config: Path | None) -> Settings:
     if "data" in flags:
         given.pop("demo", None)
     given = {**given, **flags}
+    steps = _transforms(given)
+    if given.get("settle") and steps and isinstance(steps[-1], pp.Periodic):
+        raise ArgumentError("`settle` and `periodic` exclude each other: variances of angles mean nothing on a circle.")
     return Settings(
         data=_texts("data", given.get("data", [])),
         reading={key: _reading(key, given[key]) for key in READING if key in given},
         demo=_table("demo", given.get("demo", {}), DEMO),
-        preprocess=_transforms(given),
+        preprocess=steps,
         strategies={role: chosen(role, given[role]) for role in STRATEGIES if role in given},
         seed=checks.integer_at_least("seed", given.get("seed", 0), 0),
         force=checks.instance_of("force", given.get("force", False), (bool,)),
