@@ -64,8 +64,10 @@ def _from_datetime64(values: np.ndarray) -> Dates:
     fine = np.datetime_data(values.dtype)[0] in ("ns", "ps", "fs", "as")
     values = values.astype("datetime64[ns]" if fine else "datetime64[us]")
     months = values.astype("datetime64[M]")
-    first, length = months.astype(values.dtype), (months + 1).astype(values.dtype) - months.astype(values.dtype)
-    return Dates(values.astype(np.int64), 1e-9 if fine else 1e-6, months.astype(np.int64), (values - first) / length)
+    first, following = (start.astype(values.dtype) for start in (months, months + np.timedelta64(1, "M")))
+    return Dates(
+        values.astype(np.int64), 1e-9 if fine else 1e-6, months.astype(np.int64), (values - first) / (following - first)
+    )
 
 
 def _from_durations(values: np.ndarray) -> Dates:
