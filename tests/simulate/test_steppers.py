@@ -210,7 +210,7 @@ def test_exponential_euler_needs_a_linear_part():
 
 @pytest.mark.parametrize("name", ["EulerMaruyama", "StochasticHeun", "LeimkuhlerMatthews", "ExponentialEuler"])
 def test_a_gpu_may_not_shorten_the_numbers_of_a_step(name):
-    """By default it multiplies with 11 bits, which makes slow directions of a long product of matrices anything."""
+    """By default it multiplies with 11 bits: one step of a slow direction is a factor closer to one than that."""
     system = el.systems.OrnsteinUhlenbeck(np.eye(12) + 0.1, np.eye(12))
     eye = jnp.eye(12)
     advance = getattr(el, name)().advance(Equation(system._drift, eye, linear=-eye, centre=jnp.zeros(12)), 0.1)
