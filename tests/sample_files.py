@@ -15,7 +15,7 @@ def awkward(length=200, width=2, seed=0):
     return rng.normal(size=(length, width)) * 10.0 ** rng.integers(-9, 9, (length, width))
 
 
-def same(a, b):
+def assert_same(a, b):
     """Bit for bit the same series, description included."""
     assert len(a.segments) == len(b.segments)
     for one, other in zip(a.segments, b.segments):

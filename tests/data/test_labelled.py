@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import xarray as xr
-from sample_files import NAMES, UNITS, as_dataset, awkward, same
+from sample_files import NAMES, UNITS, as_dataset, assert_same, awkward
 
 import effective_langevin as el
 
@@ -45,10 +45,10 @@ def test_a_series_survives_the_way_through_xarray(tmp_path):
     values = [awkward(30), awkward(25, seed=1)]
     values[0][10] = values[1][3:5] = np.nan
     series = el.TimeSeries(values, 0.1, names=NAMES, units=UNITS, time_unit="day", start=[5.0, 5.2])
-    same(el.read(series.to_xarray()), series)
-    same(el.read(series.to_xarray(dataset=True)), series)
+    assert_same(el.read(series.to_xarray()), series)
+    assert_same(el.read(series.to_xarray(dataset=True)), series)
     series.to_xarray().to_netcdf(tmp_path / "paths.nc", engine="h5netcdf")
-    same(el.read(tmp_path / "paths.nc"), series)
+    assert_same(el.read(tmp_path / "paths.nc"), series)
     assert el.read(tmp_path / "paths.nc", variables=["h"]).units == ("m",)
 
 
@@ -79,7 +79,7 @@ def test_records_far_apart_keep_their_starts():
     array = series.to_xarray()
     assert array.sizes["time"] == 30
     assert array.coords["start"].values.tolist() == [0.0, 1e6]
-    same(el.read(array), series)
+    assert_same(el.read(array), series)
     with pytest.raises(el.DataError, match="too far apart for one axis of dates"):
         series.to_xarray(origin="1970-01-01")
 

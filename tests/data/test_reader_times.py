@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import xarray as xr
-from sample_files import as_dataset, awkward, same
+from sample_files import as_dataset, assert_same, awkward
 
 import effective_langevin as el
 
@@ -184,7 +184,7 @@ def test_resampling_leaves_wide_gaps_open():
 def test_resampling_a_uniform_series_changes_nothing():
     values = awkward(50)
     values[20] = np.nan
-    same(el.read(values, time=0.5 * np.arange(50), resample=True), el.TimeSeries(values, 0.5))
+    assert_same(el.read(values, time=0.5 * np.arange(50), resample=True), el.TimeSeries(values, 0.5))
 
 
 def test_resampling_needs_stamps():

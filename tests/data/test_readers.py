@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 import sample_files
 import xarray as xr
-from sample_files import DT, NAMES, UNITS, WRITERS, as_dataset, as_frame, awkward, same, write_csv
+from sample_files import DT, NAMES, UNITS, WRITERS, as_dataset, as_frame, assert_same, awkward, write_csv
 
 import effective_langevin as el
 
@@ -28,17 +28,17 @@ def test_every_format_gives_the_same_series_bit_for_bit(name, series, tmp_path):
     values, time = series
     WRITERS[name](tmp_path / name, values, time)
     expected = el.TimeSeries(values, DT, names=NAMES, units=UNITS, time_unit="s", start=3.0)
-    same(el.read(tmp_path / name), expected)
+    assert_same(el.read(tmp_path / name), expected)
 
 
 def test_labelled_data_in_memory_give_the_same_series_as_files(series):
     values, time = series
     expected = el.TimeSeries(values, DT, names=NAMES, units=UNITS, time_unit="s", start=3.0)
-    same(el.read(as_dataset(values, time)), expected)
-    same(el.read(as_frame(values, time)), expected)
+    assert_same(el.read(as_dataset(values, time)), expected)
+    assert_same(el.read(as_frame(values, time)), expected)
     arrays = {"T": values[:, 0], "h": values[:, 1], "time": time}
-    same(el.read(arrays, units=UNITS, time_unit="s"), expected)
-    same(el.read(values, time=time, names=NAMES, units=UNITS, time_unit="s"), expected)
+    assert_same(el.read(arrays, units=UNITS, time_unit="s"), expected)
+    assert_same(el.read(values, time=time, names=NAMES, units=UNITS, time_unit="s"), expected)
 
 
 @pytest.mark.parametrize("name", [n for n in WRITERS if n != "run.csv"])
@@ -63,8 +63,8 @@ def test_formats_without_order_are_read_in_alphabetical_order(name, tmp_path, mo
 def test_a_bare_array_file_needs_dt_or_stamps(tmp_path):
     values = awkward(50, 3)
     np.save(tmp_path / "run.npy", values)
-    same(el.read(tmp_path / "run.npy", dt=0.1), el.TimeSeries(values, 0.1))
-    same(el.read(tmp_path / "run.npy", time=0.25 * np.arange(50)), el.TimeSeries(values, 0.25))
+    assert_same(el.read(tmp_path / "run.npy", dt=0.1), el.TimeSeries(values, 0.1))
+    assert_same(el.read(tmp_path / "run.npy", time=0.25 * np.arange(50)), el.TimeSeries(values, 0.25))
     with pytest.raises(el.ArgumentError, match=r"Argument `dt` is missing.*run.npy has no time coordinate"):
         el.read(tmp_path / "run.npy")
 
@@ -124,7 +124,7 @@ def test_several_files_are_several_records(pattern, tmp_path):
     for i, part in enumerate(parts):
         write_csv(tmp_path / f"run_{i}.csv", part, DT * np.arange(len(part)))
     source = str(tmp_path / "run_*.csv") if pattern else [tmp_path / "run_0.csv", str(tmp_path / "run_1.csv")]
-    same(el.read(source), el.TimeSeries(parts, DT, names=NAMES, units=UNITS, time_unit="s"))
+    assert_same(el.read(source), el.TimeSeries(parts, DT, names=NAMES, units=UNITS, time_unit="s"))
 
 
 def test_files_that_continue_one_another_can_be_joined(tmp_path):
@@ -153,9 +153,9 @@ def test_records_must_share_variables_units_and_dt():
 
 def test_a_list_of_arrays_and_a_list_of_rows_are_told_apart():
     rows = awkward(6)
-    same(el.read(rows.tolist(), dt=1.0), el.TimeSeries(rows, 1.0))
-    same(el.read([rows, rows[:4]], dt=1.0), el.TimeSeries([rows, rows[:4]], 1.0))
-    same(el.read(np.stack([rows, rows]), dt=1.0), el.TimeSeries([rows, rows], 1.0))
+    assert_same(el.read(rows.tolist(), dt=1.0), el.TimeSeries(rows, 1.0))
+    assert_same(el.read([rows, rows[:4]], dt=1.0), el.TimeSeries([rows, rows[:4]], 1.0))
+    assert_same(el.read(np.stack([rows, rows]), dt=1.0), el.TimeSeries([rows, rows], 1.0))
 
 
 # Text -----------------------------------------------------------------------------------------------------------------
@@ -344,7 +344,7 @@ def test_the_skipped_days_of_the_nao_are_gaps(shared_data):
 
 def test_the_fish_are_the_same_from_csv_and_npz(shared_data):
     text = el.read(shared_data("ectropus.csv"), dt=0.12, names=["mx", "my"], units=["1", "1"], time_unit="s")
-    same(text, el.read(shared_data("fish_schooling.npz")))
+    assert_same(text, el.read(shared_data("fish_schooling.npz")))
     assert text.dropped == 16
 
 
