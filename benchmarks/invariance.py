@@ -1,10 +1,11 @@
-"""Bias of the invariant law against the step, with the exact score of the wells. No Monte Carlo is involved.
+"""Bias of the invariant law and of its autocorrelation against the step, with the exact score of the wells.
 
     python -m benchmarks.invariance
 
 A stepper is a map x' = F(x, dW), so its Markov operator (P g)(x) = E g(F(x, dW)) can be tabulated: Gauss-Hermite nodes
 for dW, cubic interpolation for g on a grid. The left eigenvector of P with eigenvalue 1 is the law the stepper
-samples. Writes benchmarks/results/invariance.json and docs/figures/invariance.png.
+samples, and < x P^n x > its autocorrelation after n steps: no Monte Carlo is involved. Writes
+benchmarks/results/invariance.json and docs/figures/invariance.png.
 """
 
 import json
@@ -15,6 +16,7 @@ import jax.numpy as jnp
 import numpy as np
 import scipy.sparse as sp
 from matplotlib.figure import Figure
+from scipy.interpolate import CubicSpline
 from scipy.sparse.linalg import eigs
 
 import effective_langevin as el
@@ -25,6 +27,7 @@ STEPS = {
     "ExponentialEuler": (0.04, 0.02, 0.01, 0.005, 0.0025),
     "StochasticHeun": (0.04, 0.028, 0.02, 0.014, 0.01),
 }
+LAGS = np.arange(0.25, 4.01, 0.25)
 LIMITS = ((-2.5, 2.5), (-2.7, 2.7))
 
 
@@ -59,8 +62,10 @@ def cubic_weights(grid: np.ndarray, x: np.ndarray) -> tuple[np.ndarray, np.ndarr
     return i[:, None] + np.arange(-1, 3), np.stack(weights, axis=1)
 
 
-def sampled_variance(stepper, step: float, points: int = 101, nodes: int = 8) -> np.ndarray:
-    """Variances of the law that a stepper samples at this step."""
+def sampled(
+    stepper, step: float, variable: int = 1, points: int = 101, nodes: int = 8
+) -> tuple[np.ndarray, np.ndarray]:
+    """Variances of the law that a stepper samples at this step, and the autocorrelation of one variable at `LAGS`."""
     grids = [np.linspace(low, high, points) for low, high in LIMITS]
     states = np.stack([m.ravel() for m in np.meshgrid(*grids, indexing="ij")], axis=1)
     roots, weights = np.polynomial.hermite_e.hermegauss(nodes)
@@ -78,17 +83,35 @@ def sampled_variance(stepper, step: float, points: int = 101, nodes: int = 8) ->
         operator = operator + sp.csr_array((values, columns, np.arange(0, 16 * size + 1, 16)), shape=(size, size))
     law = eigs(operator.T.tocsr(), k=1, v0=np.exp(-np.sum((states**2 - 1.2) ** 2, axis=1)), tol=1e-10)[1][:, 0].real
     law = law / law.sum()
-    return law @ states**2 - (law @ states) ** 2
+    centred = states - law @ states
+    variance = law @ centred**2
+    later, correlation = centred[:, variable], [1.0]
+    for _ in range(int(np.ceil(LAGS[-1] / step))):
+        later = operator @ later
+        correlation.append(law @ (centred[:, variable] * later) / variance[variable])
+    return variance, CubicSpline(step * np.arange(len(correlation)), correlation)(LAGS)
 
 
 def measure(steps: dict[str, tuple[float, ...]] = STEPS, variable: int = 1) -> dict:
-    """Relative error of one variance for each stepper and step, and the slope over the three smallest steps."""
+    """Relative error of one variance for each stepper and step, and the slope over the three smallest steps.
+
+    `acf_error` is the largest error of the autocorrelation at `LAGS`, against what StochasticHeun, whose error is of
+    second order, tends to with the step.
+    """
     exact = exact_moments(el.systems.AsymmetricWells())[1][variable]
+    found = {name: [sampled(getattr(el, name)(), h, variable) for h in sizes] for name, sizes in steps.items()}
     results = {}
     for name, sizes in steps.items():
-        errors = [sampled_variance(getattr(el, name)(), h)[variable] / exact - 1 for h in sizes]
+        errors = [variance[variable] / exact - 1 for variance, _ in found[name]]
         slope = np.polyfit(np.log(sizes[-3:]), np.log(np.abs(errors[-3:])), 1)[0]
         results[name] = {"step": list(sizes), "variance_error": [float(e) for e in errors], "slope": float(slope)}
+    if "StochasticHeun" in steps:
+        (longer, far), (shorter, near) = list(
+            zip(steps["StochasticHeun"], [acf for _, acf in found["StochasticHeun"]])
+        )[-2:]
+        limit = near + (near - far) * shorter**2 / (longer**2 - shorter**2)
+        for name in steps:
+            results[name]["acf_error"] = [float(np.abs(acf - limit).max()) for _, acf in found[name]]
     return results
 
 
@@ -115,3 +138,4 @@ if __name__ == "__main__":
     draw(measured).savefig("docs/figures/invariance.png", dpi=150)
     for name, r in measured.items():
         print(f"{name:17s} slope {r['slope']:.2f}  errors {np.round(r['variance_error'], 5)} at steps {r['step']}")
+        print(f"{'':17s} autocorrelation off by up to {np.round(r['acf_error'], 5)}")

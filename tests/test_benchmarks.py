@@ -5,7 +5,7 @@ import pytest
 
 from benchmarks import harness
 from benchmarks.__main__ import table
-from benchmarks.accuracy import longest_step
+from benchmarks.accuracy import SAVED, longest_step, saved_evenly
 from benchmarks.harness import OURS, Report, as_data, attempt, compare, in_fresh_process, log_slope
 
 
@@ -87,6 +87,14 @@ def test_memory_is_measured_in_a_process_of_its_own():
 def test_the_step_for_one_per_cent_is_found_from_either_side(guess):
     assert longest_step(lambda step: 0.5 * step, guess) == pytest.approx(0.02)
     assert longest_step(lambda step: 25 * step**2, guess) == pytest.approx(0.02)
+
+
+def test_only_steps_are_tried_that_fit_between_saved_states():
+    tried = []
+    found = longest_step(lambda step: tried.append(step) or 0.5 * step, saved_evenly(0.06), saved_evenly)
+    assert found == pytest.approx(0.02)
+    assert len(tried) > 2
+    assert SAVED / np.array(tried) == pytest.approx(np.round(SAVED / np.array(tried)))
 
 
 def test_no_step_is_claimed_that_was_not_seen():

@@ -1,13 +1,14 @@
-"""Order of accuracy of the invariant law, from the Markov operator of each stepper (no Monte Carlo)."""
+"""Order of accuracy of the invariant law and of its autocorrelation, from the steppers' Markov operators."""
 
 import pytest
 
+from benchmarks.harness import log_slope
 from benchmarks.invariance import measure
 
 pytestmark = pytest.mark.slow
 
 
-def test_the_invariant_law_converges_with_order_one_for_euler_and_two_for_heun():
+def test_law_and_autocorrelation_converge_with_order_one_for_euler_and_two_for_heun():
     steps = {
         "EulerMaruyama": (0.01, 0.005, 0.0025),
         "StochasticHeun": (0.02, 0.014, 0.01),
@@ -20,3 +21,7 @@ def test_the_invariant_law_converges_with_order_one_for_euler_and_two_for_heun()
     assert abs(results["StochasticHeun"]["variance_error"][-1]) < 0.25 * abs(
         results["EulerMaruyama"]["variance_error"][0]
     )
+    for name, order in (("EulerMaruyama", 1), ("ExponentialEuler", 1), ("StochasticHeun", 2)):
+        errors = results[name]["acf_error"]
+        assert log_slope(steps[name], errors) == pytest.approx(order, abs=0.2 * order), name
+        assert errors[-1] < 0.006, name

@@ -19,6 +19,7 @@ _FRAMES_PER_CALL = 64
 _NORMALS_AT_ONCE = 1 << 22
 _BLOCK = 256
 _SHARES = 64
+_AT_ONCE_ON_A_GPU = 2
 
 
 @dataclass(frozen=True)
@@ -172,7 +173,8 @@ def _driven(advance, carry, drawn):
     (state, last), used = carry, drawn
     if getattr(advance, "averages_noise", False):
         used = 0.5 * (drawn + jnp.concatenate([last[None], drawn[:-1]]))
-    return jax.lax.scan(lambda x, dw: (advance(x, dw), None), state, used)[0], drawn[-1]
+    unroll = 1 if one_cpu() else _AT_ONCE_ON_A_GPU
+    return jax.lax.scan(lambda x, dw: (advance(x, dw), None), state, used, unroll=unroll)[0], drawn[-1]
 
 
 def _mark_diverged(state, bound):

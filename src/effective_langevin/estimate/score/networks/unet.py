@@ -211,11 +211,12 @@ class FlatUNet(eqx.Module):
 
     At the few points of the lower levels a convolution is nearly a full matrix anyway: twice the arithmetic, but no
     copying of shifted inputs, which is what takes the time when many members are stepped together on a GPU. The way
-    down to the next level is linear and part of the first matrix there.
+    down to the next level is linear and part of the first matrix there; beside it, beyond the length of the bias,
+    stand the columns for what skips to the decoder.
     """
 
     encoder: list[Affine]
-    decoder: list[tuple[Array, Array, Array]]
+    decoder: list[Affine]
     out: Affine
 
     @classmethod
@@ -233,24 +234,25 @@ class FlatUNet(eqx.Module):
                 sizes.append((points, width))
                 points = -(-points // 2)
         inner = points, width
-        for block, outer in zip(network.decoder, reversed(sizes)):
-            decoder += [_merging(block.convolutions[0], inner, outer)]
-            inner = outer[0], len(block.convolutions[0].bias)
-            matrix, bias = _written_out(block.convolutions[1], *inner)
-            decoder += [(matrix, bias[:0], bias)]
+        for block, level in zip(network.decoder, reversed(range(len(sizes)))):
+            first, second = block.convolutions
+            below, beside = _merging(first, inner, sizes[level])
+            inner = sizes[level][0], len(first.bias)
+            decoder += [(below, jnp.tile(first.bias, inner[0])), _written_out(second, *inner)]
+            onward, bias = encoder[2 * level + 2]
+            encoder[2 * level + 2] = jnp.concatenate([onward, beside], axis=1), bias
         (first, start), (last, end) = encoder[0], _written_out(network.out, *inner)
         return cls([(first[order], start), *encoder[1:]], decoder, (last[:, order], end[order]))
 
     def __call__(self, x: Float[Array, " var"]) -> Float[Array, " var"]:
-        h, outputs = x.astype(self.out[0].dtype), []
-        for layer in self.encoder:
-            h = jax.nn.swish(_affine(layer, h))
-            outputs.append(h)
-        for i, skip in enumerate(outputs[-3::-2]):
-            above, beside, bias = self.decoder[2 * i]
-            h = jax.nn.swish(h @ above + skip @ beside + bias)
-            matrix, _, bias = self.decoder[2 * i + 1]
-            h = jax.nn.swish(h @ matrix + bias)
+        h, skips = x.astype(self.out[0].dtype), []
+        for matrix, bias in self.encoder:
+            h, skip = jnp.split(h @ matrix, [len(bias)])
+            h = jax.nn.swish(h + bias)
+            skips += [skip] if len(skip) else []
+        for i, layer in enumerate(self.decoder):
+            h = _affine(layer, h)
+            h = jax.nn.swish(h if i % 2 else h + skips.pop())
         return _affine(self.out, h).astype(x.dtype)
 
     def in_batch(self, x: Float[Array, "batch var"], half: bool = False) -> Float[Array, "batch var"]:
@@ -289,10 +291,10 @@ def _written_out(convolution: Convolution, points: int, channels: int) -> tuple[
     return matrix.reshape(points * channels, -1), jnp.tile(convolution.bias, matrix.shape[2])
 
 
-def _merging(convolution: Convolution, inner: tuple[int, int], outer: tuple[int, int]) -> tuple[Array, Array, Array]:
+def _merging(convolution: Convolution, inner: tuple[int, int], outer: tuple[int, int]) -> tuple[Array, Array]:
     """Matrices of a decoder's first convolution for what comes from below, repeated, and for what skips beside it."""
     (few, deep), (points, wide) = inner, outer
     matrix = written_out(convolution.weight.reshape(-1, deep + wide, len(convolution.bias)), points)
     below = jnp.zeros((few, deep, *matrix.shape[2:])).at[np.arange(points) // 2].add(matrix[:, :deep])
     beside = matrix[:, deep:].reshape(points * wide, -1)
-    return below.reshape(few * deep, -1), beside, jnp.tile(convolution.bias, points)
+    return below.reshape(few * deep, -1), beside
