@@ -1,12 +1,15 @@
+import tracemalloc
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 import effective_langevin as el
-from effective_langevin.data import lagged_moments
+from effective_langevin.data import SideBySide, lagged_moments
 from effective_langevin.data import lags as lags_module
 from effective_langevin.data.lags import autocovariances, integral_time
+from effective_langevin.estimate.mobility.moments import Moments
 
 # Integers as floats: every sum below is exact, so results are compared bit for bit, whatever the order of summation.
 LENGTHS = st.lists(st.integers(1, 12), min_size=1, max_size=5)
@@ -174,3 +177,24 @@ def test_rows_of_a_layout_are_those_of_segments_with_gaps_between_them():
     for first in range(len(whole)):
         for stop in range(first, len(whole)):
             np.testing.assert_array_equal(layout.rows(first, stop), whole[first:stop])
+
+
+def test_arrays_side_by_side_have_the_moments_of_the_joined_one():
+    parts = integer_segments([7, 1, 12], 2, 3), integer_segments([7, 1, 12], 3, 4)
+    joined = [np.concatenate(pair, axis=1) for pair in zip(*parts)]
+    beside = [SideBySide(*pair) for pair in zip(*parts)]
+    found, expected = (lagged_moments(both, both, [0, 2], 2) for both in (beside, joined))
+    np.testing.assert_array_equal(found.sums, expected.sums)
+    np.testing.assert_array_equal(found.pairs, expected.pairs)
+
+
+def test_rates_of_a_long_series_take_no_copy_of_it():
+    x = np.random.default_rng(0).normal(size=(200_000, 4))
+    series, lags = el.TimeSeries(x, dt=0.1), np.arange(4)
+    scores = [-x]
+    moments = Moments.of(series, scores, lags, 8, True)
+    tracemalloc.start()
+    moments.with_rates(series, scores)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 0.5 * x.nbytes

@@ -24,6 +24,7 @@ from .._core.types import LagMatrices, Samples
 
 _BLOCK = 1 << 15
 _FFT_BLOCK = 1 << 12
+Segments = Sequence[Samples] | Sequence["SideBySide"]
 # Products of fewer multiplications stay on one BLAS thread; more threads on busy cores were up to fifty times slower.
 _ONE_THREAD = 1 << 18
 
@@ -44,7 +45,7 @@ class LaggedMoments:
 
 
 def lagged_moments(
-    future: Sequence[Samples], past: Sequence[Samples], lags: Sequence[int] | np.ndarray, groups: int = 1
+    future: Segments, past: Segments, lags: Sequence[int] | np.ndarray, groups: int = 1
 ) -> LaggedMoments:
     """Second moments of `future` at t + lag with `past` at t; both are lists of segments of the same lengths."""
     lags = np.asarray(lags, dtype=int)
@@ -109,10 +110,23 @@ def autocovariances(segments: Sequence[Samples], reach: int) -> Float[np.ndarray
     return np.asarray(scipy.fft.irfft(spectrum, size))[:, : reach + 1].T / np.maximum(pairs, 1)[:, None]
 
 
+class SideBySide:
+    """Arrays of equally many rows as one that has the columns of all; rows are joined where they are asked for."""
+
+    def __init__(self, *parts: Samples):
+        self.parts, self.shape = parts, (len(parts[0]), sum(part.shape[1] for part in parts))
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def __getitem__(self, rows: slice) -> Samples:
+        return np.concatenate([part[rows] for part in self.parts], axis=1)
+
+
 class _Layout:
     """Segments in one array, a column of ones beside them, `gap` rows of zeros after each; made where asked for."""
 
-    def __init__(self, segments: Sequence[Samples], gap: int):
+    def __init__(self, segments: Segments, gap: int):
         self.segments, self.width = segments, segments[0].shape[1] + 1
         ends = np.cumsum([len(s) + gap for s in segments])
         self.starts, self.length = ends - [len(s) + gap for s in segments], int(ends[-1])

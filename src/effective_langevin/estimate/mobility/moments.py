@@ -6,7 +6,7 @@ from typing import cast
 import numpy as np
 
 from ..._core.types import LagMatrices, Samples
-from ...data import LaggedMoments, TimeSeries, lagged_moments
+from ...data import LaggedMoments, SideBySide, TimeSeries, lagged_moments
 from ..symmetry import Symmetry
 from .quadrature import Exponentials, Frame, integrated, integrated_along, spanning_frame
 
@@ -31,7 +31,7 @@ class Moments:
 
     def with_rates(self, series: TimeSeries, scores: list[Samples]) -> "Moments":
         """The same, with what the exponentials between samples need."""
-        both = [np.concatenate([x, s], axis=1) for x, s in zip(series.segments, scores)]
+        both = [SideBySide(x, s) for x, s in zip(series.segments, scores)]
         return replace(self, joint=lagged_moments(both, both, range(4), self.groups))
 
     @property
