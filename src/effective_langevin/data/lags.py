@@ -53,7 +53,7 @@ def lagged_moments(
     a, b = _Layout(future, gap), _Layout(past, gap)
     edges = _group_edges([len(s) for s in past], gap, groups)
     sums = (_sums_here if jax.default_backend() == "cpu" else _sums_on_device)(a, b, lags, edges)
-    return LaggedMoments(lags, sums[:, :, :-1, :-1], sums[:, :, -1, -1])
+    return LaggedMoments(lags, sums[:, :, :-1, :-1].copy(), sums[:, :, -1, -1].copy())
 
 
 def _sums_here(a: "_Layout", b: "_Layout", lags: np.ndarray, edges: np.ndarray) -> np.ndarray:

@@ -5,7 +5,7 @@ from typing import cast
 
 import numpy as np
 
-from ..._core.types import LagMatrices, Samples
+from ..._core.types import LagMatrices, Matrix, Samples
 from ...data import LaggedMoments, SideBySide, TimeSeries, lagged_moments
 from ..symmetry import Symmetry
 from .quadrature import Exponentials, Frame, integrated, integrated_along, spanning_frame
@@ -52,7 +52,8 @@ class Moments:
         c, g, tau = c[chosen], (g if scaling is None else g @ scaling)[chosen], self.tau[chosen]
         if self.joint is None or scaling is None:
             return c - c[0], integrated(g, tau), g
-        now, later = (self._joint_blocks(weights, symmetry, lag) for lag in (first, first + stride))
+        joint = self.joint.mean(weights)
+        now, later = (_joint_blocks(joint[lag], symmetry) for lag in (first, first + stride))
         parts = [
             integrated_along(g[:, b], tau, Exponentials.through(now[b], later[b], tau[1] - tau[0], frame), scaling[b])
             for b, frame in enumerate(self._frames(symmetry))
@@ -64,17 +65,15 @@ class Moments:
         change, integral, _ = self.curves(weights, symmetry, first, stride)
         return symmetry.joined(np.linalg.solve(integral[1:], change[1:]), self.correlation.sums.shape[-1])
 
-    def _joint_blocks(self, weights: np.ndarray, symmetry: Symmetry, lag: int) -> np.ndarray:
-        """The blocks of < (x, s)(t + tau) (x, s)(t)^T > at one lag, (block, 2n, 2n)."""
-        joint = cast(LaggedMoments, self.joint).mean(weights)[lag]
-        quarters = [
-            [symmetry.blocks(part) for part in np.split(half, 2, axis=1)] for half in np.split(joint, 2, axis=0)
-        ]
-        return np.concatenate([np.concatenate(row, axis=-1) for row in quarters], axis=-2)
-
     def _frames(self, symmetry: Symmetry) -> list[Frame]:
         """The directions in which (x, s) varies, from all of the data, so that they stay while blocks are left out."""
         if symmetry not in self.frames:
-            blocks = self._joint_blocks(np.ones(self.groups), symmetry, 0)
-            self.frames[symmetry] = [spanning_frame(block) for block in blocks]
+            joint = cast(LaggedMoments, self.joint).mean()
+            self.frames[symmetry] = [spanning_frame(block) for block in _joint_blocks(joint[0], symmetry)]
         return self.frames[symmetry]
+
+
+def _joint_blocks(joint: Matrix, symmetry: Symmetry) -> np.ndarray:
+    """The blocks of < (x, s)(t + tau) (x, s)(t)^T > at one lag, (block, 2n, 2n)."""
+    quarters = [[symmetry.blocks(part) for part in np.split(half, 2, axis=1)] for half in np.split(joint, 2, axis=0)]
+    return np.concatenate([np.concatenate(row, axis=-1) for row in quarters], axis=-2)
