@@ -10,7 +10,7 @@ does harm). From a first guess the step is made longer or shorter until 1 % lies
 unstable. The cost is the time of a step over its length.
 
 The same model is also stepped with half and with whole digits: densities and covariance must not differ by more than
-those of two runs with whole digits do.
+twice as much as those of two runs with whole digits do.
 """
 
 import json
