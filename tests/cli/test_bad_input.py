@@ -7,8 +7,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from command_line import QUICK, ou_table, run_main
-from sample_files import DT, WRITERS
+from oracles.command_line import QUICK, ou_table, run_main
+from oracles.sample_files import DT, WRITERS
 
 import effective_langevin as el
 from effective_langevin import runs

@@ -6,7 +6,7 @@ from importlib import import_module
 
 import numpy as np
 import pytest
-from command_line import QUICK, ou_table, run_main
+from oracles.command_line import QUICK, ou_table, run_main
 from typer.testing import CliRunner
 
 import effective_langevin as el

@@ -4,7 +4,7 @@ import json
 
 import numpy as np
 import pytest
-from command_line import run_main
+from oracles.command_line import run_main
 
 import effective_langevin as el
 from effective_langevin import preprocess as pp

@@ -4,7 +4,7 @@ import tomllib
 
 import numpy as np
 import pytest
-from command_line import ou_table
+from oracles.command_line import ou_table
 
 import effective_langevin as el
 from effective_langevin import preprocess as pp

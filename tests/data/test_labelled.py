@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import xarray as xr
-from sample_files import NAMES, UNITS, as_dataset, assert_same, awkward
+from oracles.sample_files import NAMES, UNITS, as_dataset, assert_same, awkward
 
 import effective_langevin as el
 

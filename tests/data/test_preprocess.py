@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from sample_series import DT, PERIOD, angles, assert_same, climate, positive, season_of, trend_of
+from oracles.sample_series import DT, PERIOD, angles, assert_same, climate, positive, season_of, trend_of
 
 import effective_langevin as el
 from effective_langevin import preprocess as pp

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from sample_series import DT, angles, assert_same, climate, positive
+from oracles.sample_series import DT, angles, assert_same, climate, positive
 
 import effective_langevin as el
 from effective_langevin import preprocess as pp

@@ -6,9 +6,9 @@ import h5py
 import numpy as np
 import pandas as pd
 import pytest
-import sample_files
 import xarray as xr
-from sample_files import DT, NAMES, UNITS, WRITERS, as_dataset, as_frame, assert_same, awkward, write_csv
+from oracles import sample_files
+from oracles.sample_files import DT, NAMES, UNITS, WRITERS, as_dataset, as_frame, assert_same, awkward, write_csv
 
 import effective_langevin as el
 

@@ -3,7 +3,7 @@ import json
 
 import numpy as np
 import pytest
-from processes import autoregressive, ornstein_uhlenbeck, random_walk, real, with_noise
+from oracles.processes import autoregressive, ornstein_uhlenbeck, random_walk, real, with_noise
 
 import effective_langevin as el
 from effective_langevin.diagnose.records import Finding, plain

@@ -1,6 +1,6 @@
 import jax
 import numpy as np
-from processes import ornstein_uhlenbeck, with_noise
+from oracles.processes import ornstein_uhlenbeck, with_noise
 
 import effective_langevin as el
 from effective_langevin.diagnose.markov import cell_memory, implied_times, label_samples, linear_memory, remainders

@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from processes import autoregressive, ornstein_uhlenbeck, random_walk
+from oracles.processes import autoregressive, ornstein_uhlenbeck, random_walk
 
 import effective_langevin as el
 from effective_langevin.diagnose.seasonality import calendar_bins, is_steady, spectral_lines

@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from processes import ornstein_uhlenbeck
+from oracles.processes import ornstein_uhlenbeck
 
 import effective_langevin as el
 from effective_langevin.diagnose.shape import describe_shape, tail_exponent

@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from processes import autoregressive, ornstein_uhlenbeck, with_noise
+from oracles.processes import autoregressive, ornstein_uhlenbeck, with_noise
 from scipy.linalg import expm
 
 import effective_langevin as el

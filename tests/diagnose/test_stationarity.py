@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from processes import autoregressive, ornstein_uhlenbeck, random_walk
+from oracles.processes import autoregressive, ornstein_uhlenbeck, random_walk
 from scipy import stats
 from scipy.special import ndtri
 

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from processes import autoregressive, ornstein_uhlenbeck
+from oracles.processes import autoregressive, ornstein_uhlenbeck
 
 import effective_langevin as el
 from effective_langevin.diagnose.survey import chunks, critical, integral_times, log_lags, survey

@@ -5,7 +5,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from rings import ring_process
+from oracles.fields import ring_process
 
 import effective_langevin as el
 from effective_langevin.estimate.score import denoising, estimate_score

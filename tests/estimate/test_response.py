@@ -3,7 +3,7 @@
 import jax
 import numpy as np
 import pytest
-from rings import OscillatorRing, exact_series, reversible_ring_process, ring_process
+from oracles.fields import OscillatorRing, exact_series, reversible_ring_process, ring_process
 from scipy.integrate import cumulative_trapezoid
 from scipy.linalg import expm
 

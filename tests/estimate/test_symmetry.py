@@ -4,7 +4,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from rings import exact_series, reversible_ring_process, ring_process, uneven_ring_process
+from oracles.fields import exact_series, reversible_ring_process, ring_process, uneven_ring_process
 from scipy.linalg import expm
 
 import effective_langevin as el

@@ -5,7 +5,7 @@ from importlib import import_module
 
 import numpy as np
 import pytest
-from rings import exact_series
+from oracles.fields import exact_series
 from scipy.linalg import sqrtm
 
 import effective_langevin as el

@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from oracles.sample_series import PERIOD, assert_same, climate, positive, season_of, trend_of
 from safetensors import safe_open
 from safetensors.numpy import save_file
-from sample_series import PERIOD, assert_same, climate, positive, season_of, trend_of
 
 import effective_langevin as el
 from effective_langevin import preprocess as pp

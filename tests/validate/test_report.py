@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from browser import CHROMIUM, looked_at
+from oracles.browser import CHROMIUM, inspect_page
 
 import effective_langevin as el
 from effective_langevin.validate import plots
@@ -34,7 +34,7 @@ def page(validation):
 @pytest.mark.skipif(CHROMIUM is None, reason="there is no chromium on this machine")
 @pytest.mark.parametrize(("width", "dark"), [(1280, False), (390, True)])
 def test_in_a_browser_nothing_fails_to_load_and_nothing_overflows(page, tmp_path, width, dark):
-    found = looked_at(page, tmp_path, width, dark)
+    found = inspect_page(page, tmp_path, width, dark)
     assert found["width"] == width
     assert found["faults"] == []
     assert found["overflow"] <= 0
@@ -55,7 +55,7 @@ def test_the_browser_would_notice(page, tmp_path):
     spoiled = spoiled.replace(
         "</footer>", "</footer><a href='#none'>x</a><p style='width:2000px'>wide</p><script>f()</script>"
     )
-    found = looked_at(spoiled, tmp_path, 390)
+    found = inspect_page(spoiled, tmp_path, 390)
     assert any("not defined" in fault for fault in found["faults"])
     assert found["overflow"] > 0
     assert [image["loaded"] for image in found["images"]].count(False) == 1

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from rings import exact_series
+from oracles.fields import exact_series
 
 import effective_langevin as el
 from effective_langevin.validate import plots

@@ -48,7 +48,7 @@ document.getElementById("page").onload = function () {
 </script>"""
 
 
-def looked_at(page: str, folder: Path, width: int, dark: bool = False) -> dict:
+def inspect_page(page: str, folder: Path, width: int, dark: bool = False) -> dict:
     """What the browser found when it showed `page` at that width."""
     (folder / "page.html").write_text(page.replace("<head>", f"<head>{_WATCH}", 1), encoding="utf-8")
     frame = folder / "frame.html"
