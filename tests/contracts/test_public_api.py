@@ -108,6 +108,7 @@ def test_the_public_names_are_these():
     assert all(hasattr(el, name) for name in el.__all__)
 
 
+@pytest.mark.integration
 def test_importing_takes_less_than_two_seconds():
     """Of processor time, the best of three, as other work on the machine only ever adds."""
     assert min(in_a_fresh_interpreter(TIMED) for _ in range(3)) < 2.0
