@@ -7,6 +7,7 @@ import xarray as xr
 from oracles.sample_files import NAMES, UNITS, as_dataset, assert_same, awkward
 
 import effective_langevin as el
+from effective_langevin.data.writers import write
 
 
 def test_a_field_becomes_one_variable_per_grid_point_and_land_is_left_out():
@@ -50,6 +51,17 @@ def test_a_series_survives_the_way_through_xarray(tmp_path):
     series.to_xarray().to_netcdf(tmp_path / "paths.nc", engine="h5netcdf")
     assert_same(el.read(tmp_path / "paths.nc"), series)
     assert el.read(tmp_path / "paths.nc", variables=["h"]).units == ("m",)
+
+
+@pytest.mark.parametrize("suffix", ["nc", "npz", "h5"])
+def test_periods_survive_xarray_and_files(suffix, tmp_path):
+    series = el.TimeSeries(awkward(30), 0.1, names=NAMES, units=UNITS, periods=[None, 360.0])
+    assert_same(el.read(series.to_xarray()), series)
+    assert_same(el.read(series.to_xarray(dataset=True)), series)
+    write(series, tmp_path / f"paths.{suffix}")
+    assert_same(el.read(tmp_path / f"paths.{suffix}"), series)
+    assert el.read(tmp_path / f"paths.{suffix}", variables=["h"]).periods == (360.0,)
+    assert el.read(tmp_path / f"paths.{suffix}", periods=[7.0, None]).periods == (7.0, None)
 
 
 def test_labelled_paths_have_dimensions_coordinates_and_cf_attributes(linear_model):

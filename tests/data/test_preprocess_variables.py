@@ -197,3 +197,37 @@ def test_segments_too_short_for_the_lag_are_counted_as_dropped():
     series = el.TimeSeries([np.ones((3, 1)), np.ones((9, 1))], 1.0, start=[0.0, 50.0])
     embedded = pp.DelayEmbedding(4).fit(series).apply(series)
     assert (embedded.records, embedded.starts, embedded.dropped) == ((1,), (54.0,), 7)
+
+
+# Declared angles ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("transform", "after"),
+    [
+        (pp.Detrend(), (None, 360.0)),
+        (pp.RemoveSeasonalCycle(period=10.0), (None, 360.0)),
+        (pp.PhaseAugmentation(period=10.0), (None, 360.0, None, None)),
+        (pp.DelayEmbedding(2), (None, 360.0, None, 360.0)),
+        (pp.Log(["r"]), (None, 360.0)),
+        (pp.BoxCox(), (None, None)),
+        (pp.PCA(components=2), (None, None)),
+        (pp.Periodic(["phi"], period=360), (None, None, None)),
+        (pp.Chain([pp.Log(["r"]), pp.DelayEmbedding(1)]), (None, 360.0, None, 360.0)),
+    ],
+)
+def test_declared_angles_pass_transforms_that_leave_them_angles(transform, after):
+    values = np.random.default_rng(0).uniform(1, 300, size=(60, 2))
+    series = el.TimeSeries(values, 1.0, names=["r", "phi"], periods=[None, 360])
+    fitted = pp.from_dict(transform.fit(series).to_dict())
+    assert fitted.new_periods == fitted.apply(series).periods == after
+    assert fitted.invert(fitted.apply(series)).periods == series.periods
+
+
+def test_transforms_stored_without_periods_still_load():
+    series = el.TimeSeries(np.random.default_rng(0).uniform(0, 300, size=(60, 2)), 1.0, names=["r", "phi"])
+    stored = pp.Chain([pp.Detrend(), pp.Periodic(["phi"], period=360)]).fit(series).to_dict()
+    for state in (stored, *stored["steps"]):
+        del state["periods"]
+    loaded = pp.from_dict(stored)
+    assert [step.periods for step in loaded.steps] == [(None, None), (None, 360.0)]

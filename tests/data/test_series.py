@@ -225,3 +225,36 @@ def test_named_variables_may_outnumber_the_samples():
 
 def test_many_variables_are_not_all_printed():
     assert len(repr(el.TimeSeries(np.ones((900, 800)), dt=1.0))) < 200
+
+
+# Angles ---------------------------------------------------------------------------------------------------------------
+
+
+def test_periods_are_declared_in_a_list_or_by_name_and_travel_with_the_series():
+    values = np.random.default_rng(0).normal(size=(40, 2))
+    series = el.TimeSeries(values, 1.0, names=["r", "phi"], periods=[None, 360])
+    assert series.periods == (None, 360.0)
+    assert el.TimeSeries(values, 1.0, names=["r", "phi"], periods={"phi": 360}).periods == (None, 360.0)
+    assert el.TimeSeries(values, 1.0).periods == (None, None)
+    for part in (series.map(lambda x: 2 * x), series.thin(2), *series.split(), series.starting_at(3.0)):
+        assert part.periods == series.periods
+    assert series.map(lambda x: x[:, :1]).periods == (None,)
+
+
+@pytest.mark.parametrize("periods", [[360], [None, -1.0], [None, "wide"], 360, "phi"])
+def test_bad_periods_are_refused(periods):
+    with pytest.raises(el.ArgumentError, match="Argument `periods` must be"):
+        el.TimeSeries(np.zeros((9, 2)), 1.0, periods=periods)
+
+
+def test_a_period_of_an_unknown_variable_is_refused():
+    with pytest.raises(el.ArgumentError, match="Argument `periods` must be among the names in the series"):
+        el.TimeSeries(np.zeros((9, 2)), 1.0, periods={"phi": 360})
+
+
+def test_series_are_compared_by_identity():
+    """Arrays have no truth value; two series are equal only if they are one."""
+    series = el.TimeSeries(np.zeros((9, 2)), 1.0)
+    assert series == series
+    assert series != el.TimeSeries(np.zeros((9, 2)), 1.0)
+    assert len({series, series}) == 1

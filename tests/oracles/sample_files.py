@@ -20,7 +20,7 @@ def assert_same(a, b):
     assert len(a.segments) == len(b.segments)
     for one, other in zip(a.segments, b.segments):
         np.testing.assert_array_equal(one, other, strict=True)
-    for field in ("dt", "names", "units", "time_unit", "dropped", "starts", "records"):
+    for field in ("dt", "names", "units", "periods", "time_unit", "dropped", "starts", "records"):
         assert getattr(a, field) == getattr(b, field), field
 
 

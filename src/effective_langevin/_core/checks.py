@@ -134,6 +134,17 @@ def texts(name: str, value: Sequence[str] | None, count: int, default: Sequence[
     return tuple(str(v) for v in value)
 
 
+def periods(value: Any, names: Sequence[str]) -> tuple[float | None, ...]:
+    """Return one period per variable, None on a line, from such a list or from periods by name."""
+    if isinstance(value, Mapping):
+        known_names("periods", value, names, "the series")
+        value = [value.get(name) for name in names]
+    value = [None] * len(names) if value is None else value
+    if isinstance(value, str) or not np.iterable(value) or len(value) != len(names):
+        raise _bad("periods", f"a list of {len(names)} periods, one per variable (None: not an angle)", value)
+    return tuple(optional_positive_number("periods", period) for period in value)
+
+
 def same_length(name: str, value: Sequence[Any], other: Sequence[Any]) -> None:
     """Refuse a list that does not replace `other` one for one."""
     if len(value) != len(other):

@@ -31,11 +31,17 @@ def to_xarray(series: TimeSeries, *, dataset: bool = False, origin: str | None =
         coords["start"] = ("member", starts, {"long_name": "time at which the member begins"})
     attrs = {"source": f"effective-langevin {version('effective-langevin')}", "Conventions": "CF-1.11"}
     if dataset:
-        columns = zip(series.names, series.units, np.moveaxis(values, -1, 0))
-        data = {name: (("member", "time"), v, {"long_name": name, **_units(unit)}) for name, unit, v in columns}
+        columns = zip(series.names, series.units, series.periods, np.moveaxis(values, -1, 0))
+        data = {
+            name: (("member", "time"), v, {"long_name": name, **_units(unit), **_angle(period)})
+            for name, unit, period, v in columns
+        }
         return xr.Dataset(data, coords, attrs)
     coords["variable"] = ("variable", list(series.names), {"long_name": "variable"})
     coords["units"] = ("variable", list(series.units), {"long_name": "units of the variable"})
+    if any(series.periods):
+        periods = [np.nan if period is None else period for period in series.periods]
+        coords["angle_period"] = ("variable", periods, {"long_name": "period of an angle, NaN otherwise"})
     shared = _units(series.units[0]) if len(set(series.units)) == 1 else {}
     return xr.DataArray(
         values, coords, ("member", "time", "variable"), "state", {"long_name": "state", **shared, **attrs}
@@ -83,3 +89,7 @@ def _time_coordinate(times: np.ndarray, unit: str, origin: str | None) -> tuple[
 
 def _units(unit: str) -> dict[str, str]:
     return {"units": unit} if unit else {}
+
+
+def _angle(period: float | None) -> dict[str, float]:
+    return {} if period is None else {"angle_period": period}

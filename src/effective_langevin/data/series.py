@@ -1,7 +1,7 @@
 """`TimeSeries`: uniformly sampled, possibly with gaps, possibly several records of one process."""
 
 import copy
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,13 +15,17 @@ _DT_HINT = "It is the sampling interval of the series, in your unit of time: Tim
 
 _MOST_SHOWN = 12
 
+Periods = Sequence[float | None] | Mapping[str, float]
 
-@dataclass(frozen=True, init=False, repr=False)
+
+@dataclass(frozen=True, eq=False, init=False, repr=False)
 class TimeSeries:
     """A stationary multivariate series sampled every `dt`.
 
     Accepts (time, var), (member, time, var), or a list of (time, var) records of unequal length. Rows with a NaN are
     dropped and the record is split there, so that no lag ever crosses a gap or the border between two records.
+
+    `periods` declares angles: one entry per variable, its period or None (also a dictionary of periods by name).
 
     `start` is the time of the first row, one number for all records or one per record. Segment i is a piece of record
     `records[i]` and begins at time `starts[i]`; a gap advances that time by as many steps as rows were dropped.
@@ -31,6 +35,7 @@ class TimeSeries:
     dt: float
     names: tuple[str, ...]
     units: tuple[str, ...]
+    periods: tuple[float | None, ...]
     time_unit: str
     dropped: int
     starts: tuple[float, ...]
@@ -43,6 +48,7 @@ class TimeSeries:
         *,
         names: Sequence[str] | None = None,
         units: Sequence[str] | None = None,
+        periods: Periods | None = None,
         time_unit: str = "",
         start: float | Sequence[float] = 0.0,
     ):
@@ -58,6 +64,7 @@ class TimeSeries:
         store(self, "dt", dt)
         store(self, "names", checks.texts("names", names, width, [f"x{i + 1}" for i in range(width)]))
         store(self, "units", checks.texts("units", units, width, [""] * width))
+        store(self, "periods", checks.periods(periods, self.names))
         store(self, "time_unit", str(time_unit))
         store(self, "dropped", sum(len(r) for r in records) - sum(len(s) for s in segments))
         store(self, "starts", tuple(origins[record] + dt * row for record, row in places))
@@ -106,12 +113,14 @@ class TimeSeries:
         places: Sequence[tuple[int, float]] | None = None,
         names: Sequence[str] | None = None,
         units: Sequence[str] | None = None,
+        periods: Sequence[float | None] | None = None,
         lost: int = 0,
     ) -> "TimeSeries":
         """The same description around other samples.
 
         `places` gives the record and the start of each segment; without it they stay as they are, which needs as many
-        segments as before. `names` and `units` replace those of the variables, `lost` rows are added to `dropped`.
+        segments as before. `names`, `units` and `periods` replace those of the variables, `lost` rows are added to
+        `dropped`. Where the number of variables changes, no variable is an angle unless `periods` says so.
         """
         if places is None:
             checks.same_length("segments", segments, self.segments)
@@ -125,6 +134,8 @@ class TimeSeries:
         width = kept[0][0].shape[1] if kept else self.dimension
         store(new, "names", checks.texts("names", names, width, self.names))
         store(new, "units", checks.texts("units", units, width, self.units))
+        unchanged = self.periods if width == self.dimension else (None,) * width
+        store(new, "periods", unchanged if periods is None else checks.periods(periods, new.names))
         store(new, "dropped", self.dropped + lost)
         return new
 

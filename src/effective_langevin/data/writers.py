@@ -60,7 +60,9 @@ def _arrays(series: TimeSeries) -> dict[str, Any]:
     values, times, starts = on_one_axis(series)
     if starts is not None:
         raise DataError("The records begin too far apart for one axis of time. Write nc or zarr.")
-    labels = {"variables": list(series.names), "units": list(series.units)}
+    labels: dict[str, Any] = {"variables": list(series.names), "units": list(series.units)}
+    if any(series.periods):
+        labels["angle_periods"] = [np.nan if period is None else period for period in series.periods]
     return {"x": values, "time": times, "dt": series.dt, "dt_unit": series.time_unit, **labels}
 
 

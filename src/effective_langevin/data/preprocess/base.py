@@ -22,7 +22,7 @@ class Transform(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class FittedTransform(ABC):
-    """A transform that knows all it needs. `names`, `units` and `time_unit` are those of the series it was fitted to.
+    """A transform that knows all it needs. `names`, `units`, `time_unit` and `periods` are those of the series.
 
     `apply` and `invert` take a series and return one; gaps and records are kept.
     """
@@ -30,6 +30,7 @@ class FittedTransform(ABC):
     names: tuple[str, ...]
     units: tuple[str, ...]
     time_unit: str
+    periods: tuple[float | None, ...]
 
     kinds: ClassVar[dict[str, type["FittedTransform"]]] = {}
 
@@ -47,6 +48,11 @@ class FittedTransform(ABC):
     def new_units(self) -> tuple[str, ...]:
         """Units of the variables after `apply`."""
         return self.units
+
+    @property
+    def new_periods(self) -> tuple[float | None, ...]:
+        """Periods of the variables after `apply`, None for those that are not angles."""
+        return self.periods
 
     @abstractmethod
     def apply(self, series: TimeSeries) -> TimeSeries:
@@ -69,9 +75,15 @@ class FittedTransform(ABC):
     @classmethod
     def from_dict(cls, state: Mapping[str, Any]) -> "FittedTransform":
         """The fitted transform that `to_dict` described."""
+        state = {"periods": cls._periods_before_they_were_stored(state), **state}
         content = {f.name: state[f.name] for f in fields(cls)}
         arguments: dict[str, Any] = {name: tuple(v) if isinstance(v, list) else v for name, v in content.items()}
         return cls(**arguments)
+
+    @staticmethod
+    def _periods_before_they_were_stored(state: Mapping[str, Any]) -> list[float | None]:
+        """Return the periods for a file of version 0.1, which has none."""
+        return [None] * len(state["names"])
 
     def _expect(self, series: TimeSeries, names: Sequence[str]) -> None:
         """Refuse a series of other variables, or one that counts time in another unit."""
@@ -94,13 +106,13 @@ class SegmentTransform(FittedTransform):
         """From physical variables to transformed ones."""
         self._expect(series, self.names)
         segments = [self._forward(s, t) for s, t in zip(series.segments, series.times)]
-        return series.with_segments(segments, names=self.new_names, units=self.new_units)
+        return series.with_segments(segments, names=self.new_names, units=self.new_units, periods=self.new_periods)
 
     def invert(self, series: TimeSeries) -> TimeSeries:
         """From transformed variables back to physical ones."""
         self._expect(series, self.new_names)
         segments = [self._backward(s, t) for s, t in zip(series.segments, series.times)]
-        return series.with_segments(segments, names=self.names, units=self.units)
+        return series.with_segments(segments, names=self.names, units=self.units, periods=self.periods)
 
     @abstractmethod
     def _forward(self, values: Samples, times: np.ndarray) -> Samples: ...
@@ -151,7 +163,7 @@ def unpack(plain: Any, arrays: Mapping[str, np.ndarray]) -> Any:
 
 def described(series: TimeSeries) -> dict[str, Any]:
     """The fields that every fitted transform takes over from its series."""
-    return {"names": series.names, "units": series.units, "time_unit": series.time_unit}
+    return {"names": series.names, "units": series.units, "time_unit": series.time_unit, "periods": series.periods}
 
 
 def _listed(names: Sequence[str]) -> str:

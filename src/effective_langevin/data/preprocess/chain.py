@@ -57,6 +57,11 @@ class FittedChain(FittedTransform):
         """Units of the variables after the last step."""
         return self.steps[-1].new_units
 
+    @property
+    def new_periods(self) -> tuple[float | None, ...]:
+        """Periods of the variables after the last step."""
+        return self.steps[-1].new_periods
+
     def apply(self, series: TimeSeries) -> TimeSeries:
         """From physical variables to those after the last step."""
         for step in self.steps:
@@ -80,11 +85,14 @@ class FittedChain(FittedTransform):
     @classmethod
     def from_dict(cls, state: Mapping[str, Any]) -> "FittedChain":
         """The chain that `to_dict` described."""
-        labels = {key: state[key] for key in ("names", "units", "time_unit")}
-        steps = tuple(from_dict(step) for step in state["steps"])
-        return cls(tuple(labels["names"]), tuple(labels["units"]), labels["time_unit"], steps)
+        return _join([from_dict(step) for step in state["steps"]])
 
 
 def chained(steps: Sequence[FittedTransform]) -> FittedChain | None:
     """Fitted steps as one transform; none without any."""
-    return FittedChain(steps[0].names, steps[0].units, steps[0].time_unit, tuple(steps)) if steps else None
+    return _join(steps) if steps else None
+
+
+def _join(steps: Sequence[FittedTransform]) -> FittedChain:
+    first = steps[0]
+    return FittedChain(first.names, first.units, first.time_unit, first.periods, tuple(steps))

@@ -52,6 +52,11 @@ class FittedDelayEmbedding(SegmentTransform):
         """Units of the variables after `apply`."""
         return self.units * (1 + len(self.lags))
 
+    @property
+    def new_periods(self) -> tuple[float | None, ...]:
+        """Periods of the variables after `apply`."""
+        return self.periods * (1 + len(self.lags))
+
     def apply(self, series: TimeSeries) -> TimeSeries:
         """From a series to one with its past beside it."""
         self._expect(series, self.names)
@@ -66,7 +71,8 @@ class FittedDelayEmbedding(SegmentTransform):
                 f"A lag of {past} steps leaves nothing of the series: its longest segment has {longest} rows."
             )
         places = [(record, start + past * series.dt) for record, start in zip(series.records, series.starts)]
-        return series.with_segments(segments, places=places, names=self.new_names, units=self.new_units, lost=lost)
+        labels = {"names": self.new_names, "units": self.new_units, "periods": self.new_periods}
+        return series.with_segments(segments, places=places, lost=lost, **labels)
 
     def _forward(self, values: Samples, times: np.ndarray) -> Samples:
         past = max(self.lags)

@@ -86,6 +86,11 @@ class FittedPCA(SegmentTransform):
         shared = self.units[0] if len(set(self.units)) == 1 and (self.scale == 1).all() else ""
         return (shared,) * self.vectors.shape[1]
 
+    @property
+    def new_periods(self) -> tuple[None, ...]:
+        """Components are not angles."""
+        return (None,) * self.vectors.shape[1]
+
     def summary(self) -> str:
         """The share of the variance that each component explains, and what is left out."""
         shares = ", ".join(f"{share:.1%}" for share in self.explained_variance[:8])

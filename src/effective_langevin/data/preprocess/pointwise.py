@@ -1,7 +1,8 @@
 """Transforms of single variables: angles to the circle, positive numbers to the line."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from scipy.special import boxcox, inv_boxcox
@@ -9,11 +10,11 @@ from scipy.special import boxcox, inv_boxcox
 from ..._core import checks
 from ..._core.errors import DataError
 from ..._core.types import Samples
+from .. import angles
 from ..series import TimeSeries
 from .base import SegmentTransform, described
 
 _LARGEST_EXPONENT = 2.0
-_SECTORS, _REACH = 36, 3
 
 
 @dataclass(frozen=True)
@@ -38,7 +39,9 @@ class Periodic:
         columns = _columns(self.variables, series)
         low = series.stacked()[:, columns].min(axis=0)
         lowest = np.where(low >= 0, 0.0, -self.period / 2)
-        return FittedPeriodic(**described(series), columns=columns, period=float(self.period), lowest=lowest)
+        periods = tuple(float(self.period) if i in columns else p for i, p in enumerate(series.periods))
+        labels = {**described(series), "periods": periods}
+        return FittedPeriodic(**labels, columns=columns, period=float(self.period), lowest=lowest)
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,34 +65,28 @@ class FittedPeriodic(SegmentTransform):
         return tuple(unit for pair in pairs for unit in pair)
 
     @property
-    def periods(self) -> tuple[float | None, ...]:
-        """The period of each of the old variables, None where it is no angle."""
-        return tuple(self.period if i in self.columns else None for i in range(len(self.names)))
+    def new_periods(self) -> tuple[float | None, ...]:
+        """Periods of the variables after `apply`."""
+        pairs = [(None, None) if i in self.columns else (p,) for i, p in enumerate(self.periods)]
+        return tuple(period for pair in pairs for period in pair)
+
+    @staticmethod
+    def _periods_before_they_were_stored(state: Mapping[str, Any]) -> list[float | None]:
+        return [state["period"] if i in state["columns"] else None for i in range(len(state["names"]))]
 
     def wrapped(self, series: TimeSeries) -> TimeSeries:
-        """The angles of a series within the period in which `invert` returns them."""
-        return self._from(series, self.lowest)
+        """Bring angles into the period in which `invert` returns them."""
+        return angles.wrap(series, self.columns, np.full(len(self.columns), self.period), self.lowest)
 
     def unfolded(self, series: TimeSeries) -> TimeSeries:
-        """The angles of a series within the period that begins where they are rarest, so that few paths jump."""
-        turns = series.stacked()[:, self.columns] / self.period % 1
-        return self._from(series, np.array([_rarest(t) for t in turns.T]) * self.period)
-
-    def _from(self, series: TimeSeries, lowest: np.ndarray) -> TimeSeries:
-        columns = list(self.columns)
-
-        def within(values: Samples) -> Samples:
-            out = np.array(values, float)
-            out[:, columns] = (out[:, columns] - lowest) % self.period + lowest
-            return out
-
-        return series.map(within)
+        """Bring angles into the period that begins where they are rarest, so that few paths jump."""
+        return angles.unfold(series, self.columns, np.full(len(self.columns), self.period))
 
     def _forward(self, values: Samples, times: np.ndarray) -> Samples:
-        angles = values * (2 * np.pi / self.period)
+        angle = values * (2 * np.pi / self.period)
         out = []
         for i in range(len(self.names)):
-            out += [np.cos(angles[:, i]), np.sin(angles[:, i])] if i in self.columns else [values[:, i]]
+            out += [np.cos(angle[:, i]), np.sin(angle[:, i])] if i in self.columns else [values[:, i]]
         return np.column_stack(out)
 
     def _backward(self, values: Samples, times: np.ndarray) -> Samples:
@@ -104,13 +101,6 @@ class FittedPeriodic(SegmentTransform):
             out.append((angle - lowest) % self.period + lowest)
             at += 2
         return np.column_stack(out)
-
-
-def _rarest(turns: np.ndarray) -> float:
-    """Where in [0, 1) samples on a circle are rarest: the middle of the emptiest sixth, to a thirty-sixth of a turn."""
-    counts = np.histogram(turns, _SECTORS, (0, 1))[0]
-    share = sum(np.roll(counts, shift) for shift in range(-_REACH, _REACH + 1))
-    return float((np.argmin(share) + 0.5) / _SECTORS)
 
 
 @dataclass(frozen=True)
@@ -171,6 +161,11 @@ class FittedPower(SegmentTransform):
     def new_units(self) -> tuple[str, ...]:
         """Units of the variables after `apply`."""
         return tuple("" if i in self.columns else u for i, u in enumerate(self.units))
+
+    @property
+    def new_periods(self) -> tuple[float | None, ...]:
+        """Periods of the variables after `apply`; what was transformed is not an angle."""
+        return tuple(None if i in self.columns else p for i, p in enumerate(self.periods))
 
     def summary(self) -> str:
         """The exponent of each variable."""

@@ -173,6 +173,11 @@ class FittedPhaseAugmentation(SegmentTransform):
         """Units of the variables after `apply`."""
         return (*self.units, "", "")
 
+    @property
+    def new_periods(self) -> tuple[float | None, ...]:
+        """Periods of the variables after `apply`."""
+        return (*self.periods, None, None)
+
     def _forward(self, values: Samples, times: np.ndarray) -> Samples:
         return np.hstack([values, _harmonics(times, self.period, 1)])
 

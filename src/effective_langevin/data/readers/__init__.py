@@ -11,7 +11,7 @@ import numpy as np
 
 from ..._core import checks
 from ..._core.errors import DataError
-from ..series import TimeSeries
+from ..series import Periods, TimeSeries
 from .arrays import from_array, from_mapping, read_hdf5, read_npy, read_npz
 from .labelled import from_xarray, read_netcdf, read_zarr
 from .records import Record, Wishes, assemble
@@ -43,6 +43,7 @@ def read(
     names: Sequence[str] | None = None,
     units: Sequence[str] | None = None,
     time_unit: str | None = None,
+    periods: Periods | None = None,
 ) -> TimeSeries:
     """Make a `TimeSeries` of a file, several files, or labelled data in memory.
 
@@ -59,12 +60,13 @@ def read(
     resample: True, or a step, to interpolate linearly onto a uniform grid. This smooths: short lags then show straight
         lines, so choose no step shorter than the typical one. Intervals beyond three typical steps stay gaps.
     names, units, time_unit: labels that replace those found; times are converted to `time_unit`.
+    periods: which variables are angles: a list of their periods, None on a line, or a dictionary of periods by name.
 
     Stamps must be uniform to a twentieth of a step; whole ones may be missing, they become gaps counted in `dropped`.
     Dates are counted from 1970-01-01 in the unit noted in the file, or the largest that one step fills. Stamps that
     keep their place in the month count as uniform in months, whatever the 28 to 31 days between, or in years.
     """
-    wishes = Wishes(variables, dt, time, member, resample, join, names, units, time_unit)
+    wishes = Wishes(variables, dt, time, member, resample, join, names, units, time_unit, periods)
     return assemble(_records(source, wishes), wishes)
 
 

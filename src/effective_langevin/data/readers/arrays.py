@@ -7,6 +7,7 @@ in `variables`. Beside them may stand `dt`, `dt_unit` or `time_unit`, `time`, `v
 import zipfile
 import zlib
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,8 @@ from .clock import Stamps, is_stamp_like
 from .records import Record, Wishes, time_name
 
 _MAIN = ("x", "values", "data", "samples")
-_NOTES = {"dt": ("dt",), "dt_unit": ("dt_unit", "time_unit"), "names": ("variables", "names"), "units": ("units",)}
+_NOTES = {"dt": ("dt",), "dt_unit": ("dt_unit", "time_unit"), "names": ("variables", "names"), "units": ("units",),
+          "periods": ("angle_periods",)}  # fmt: skip
 _NO_MEMBER = "the first of three axes counts the members."
 
 
@@ -88,15 +90,17 @@ def from_mapping(
     if values.ndim == 2 and len(chosen) == 1 and labels is None:
         check_orientation([values], named=False)
     names, unit_list = _described(chosen, values.shape[-1], labels, notes["units"], units, candidates)
+    periods = _periods(notes["periods"], len(names), where)
     if columns is not None:
         values = values[..., columns]
-        names, unit_list = [names[c] for c in columns], [unit_list[c] for c in columns]
+        names, unit_list, periods = ([label[c] for c in columns] for label in (names, unit_list, periods))
     stamps = None if time is None else Stamps(_decoded(np.asarray(arrays[time])), time, units.get(time, ""))
     if is_stamp_like(wishes.time):
         stamps = Stamps(np.asarray(wishes.time))
     dt = None if notes["dt"] is None else _stated_dt(notes["dt"], where)
     unit = "" if notes["dt_unit"] is None else _text(notes["dt_unit"])
-    return _as_records(values, where, Record(values, where, tuple(names), tuple(unit_list), stamps, dt, unit))
+    whole = Record(values, where, tuple(names), tuple(unit_list), stamps, dt, unit, tuple(periods))
+    return _as_records(values, where, whole)
 
 
 def from_array(values: Any, where: str, wishes: Wishes) -> list[Record]:
@@ -119,10 +123,7 @@ def _as_records(values: np.ndarray, where: str, whole: Record) -> list[Record]:
         raise DataError(
             f"The data of {where} have {values.ndim} axes; they must be (time,), (time, var) or (member, time, var)."
         )
-    return [
-        Record(member, f"{where} (member {i})", whole.names, whole.units, whole.stamps, whole.dt, whole.dt_unit)
-        for i, member in enumerate(values)
-    ]
+    return [replace(whole, values=member, where=f"{where} (member {i})") for i, member in enumerate(values)]
 
 
 def _chosen(
@@ -174,6 +175,15 @@ def _described(
 
 def _note(arrays: Mapping[str, Any], keys: tuple[str, ...]) -> Any:
     return next((_decoded(np.asarray(arrays[k])) for k in keys if k in arrays), None)
+
+
+def _periods(noted: Any, width: int, where: str) -> list[float | None]:
+    """The periods noted beside the samples, NaN or 0 for a variable that is not an angle."""
+    if noted is None:
+        return [None] * width
+    if np.shape(noted) != (width,) or noted.dtype.kind not in "fiu":
+        raise DataError(f"`angle_periods` in {where} must be {width} numbers, NaN for a variable that is not an angle.")
+    return [float(period) if period > 0 else None for period in noted]
 
 
 def _stated_dt(value: Any, where: str) -> float:

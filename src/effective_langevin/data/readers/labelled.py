@@ -93,19 +93,21 @@ def from_dataset(data: Any, where: str, wishes: Wishes) -> list[Record]:
         raise DataError(f"{where} has no variable of numbers along its dimension {time!r}.")
     member = _member_dimension(data, picked, where, wishes)
     blocks = [_flattened(data[n], time, member, int(data.sizes[member]) if member else 1) for n in picked]
-    values = np.concatenate([b for b, _, _ in blocks], axis=-1)
-    names = [n for _, block, _ in blocks for n in block]
-    units = [u for _, _, block in blocks for u in block]
+    values = np.concatenate([b for b, _ in blocks], axis=-1)
+    labels = [label for _, block in blocks for label in block]
     if wishes.variables is not None and picked is along:
-        wanted = checks.known_names("variables", wishes.variables, names, where)
-        columns = [names.index(v) for v in wanted]
-        values, names, units = values[..., columns], [names[c] for c in columns], [units[c] for c in columns]
+        known = [name for name, _, _ in labels]
+        columns = [known.index(v) for v in checks.known_names("variables", wishes.variables, known, where)]
+        values, labels = values[..., columns], [labels[c] for c in columns]
+    names, units, periods = zip(*labels)
     stamps = _stamps(data, time, wishes)
     starts = _starts(data, member)
-    labels = ["" if member is None else f" ({member} {v})" for v in (data[member].values if member else [0])]
+    places = ["" if member is None else f" ({member} {v})" for v in (data[member].values if member else [0])]
     return [
-        _unpadded(Record(block, where + label, tuple(names), tuple(units), _shifted(stamps, start)), member is not None)
-        for block, label, start in zip(values, labels, starts)
+        _unpadded(
+            Record(block, where + place, names, units, _shifted(stamps, start), periods=periods), member is not None
+        )
+        for block, place, start in zip(values, places, starts)
     ]
 
 
@@ -145,8 +147,8 @@ def _member_dimension(data: Any, picked: Sequence[str], where: str, wishes: Wish
     return next((str(d) for d in data.dims if d in dims and str(d).lower() in MEMBER_DIMENSIONS), None)
 
 
-def _flattened(array: Any, time: str, member: str | None, members: int) -> tuple[np.ndarray, list[str], list[str]]:
-    """(member, time, var) values of one variable with the names and units of its columns.
+def _flattened(array: Any, time: str, member: str | None, members: int) -> tuple[np.ndarray, list[tuple]]:
+    """(member, time, var) values of one variable with the name, unit and period of each column.
 
     Grid points that are missing at all times, such as land in an ocean field, are left out.
     """
@@ -159,14 +161,20 @@ def _flattened(array: Any, time: str, member: str | None, members: int) -> tuple
         )
     values = values.reshape(*values.shape[:2], -1).astype(float)
     names = _names(array, rest)
-    unit = str(array.attrs.get("units", ""))
-    units = [unit] * len(names)
-    if len(rest) == 1 and "units" in array.coords and array["units"].dims == (rest[0],):
-        units = [str(u) for u in array["units"].values]
+    units = [str(u) for u in _notes(array, rest, "units", "")]
+    periods = [float(p) if np.isfinite(p) else None for p in _notes(array, rest, "angle_period", np.nan)]
+    labels = list(zip(names, units, periods))
     if rest and np.isnan(values).any():
         there = np.flatnonzero(~np.isnan(values).all(axis=(0, 1)))
-        return values[..., there], [names[i] for i in there], [units[i] for i in there]
-    return values, names, units
+        return values[..., there], [labels[i] for i in there]
+    return values, labels
+
+
+def _notes(array: Any, rest: Sequence[Hashable], name: str, default: Any) -> np.ndarray:
+    """What is noted on each column: a coordinate along the only other dimension, or one attribute for all."""
+    if len(rest) == 1 and name in array.coords and array[name].dims == (rest[0],):
+        return array[name].values
+    return np.full(int(np.prod([array.sizes[d] for d in rest])), array.attrs.get(name, default))
 
 
 def _names(array: Any, rest: Sequence[Hashable]) -> list[str]:

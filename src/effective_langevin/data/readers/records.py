@@ -8,7 +8,7 @@ import numpy as np
 
 from ..._core import checks
 from ..._core.errors import DataError
-from ..series import TimeSeries
+from ..series import Periods, TimeSeries
 from .clock import Grid, Stamps, agree, resampled, to_grid
 
 TIME_NAMES = ("time", "date", "datetime", "timestamp")
@@ -28,6 +28,7 @@ class Wishes:
     names: Sequence[str] | None = None
     units: Sequence[str] | None = None
     time_unit: str | None = None
+    periods: Periods | None = None
 
     def __post_init__(self):
         if self.variables is not None:
@@ -50,6 +51,7 @@ class Record:
     stamps: Stamps | None = None
     dt: float | None = None
     dt_unit: str = ""
+    periods: tuple[float | None, ...] | None = None
 
 
 def is_time_name(name: Any) -> bool:
@@ -86,6 +88,7 @@ def assemble(records: Sequence[Record], wishes: Wishes) -> TimeSeries:
         dt,
         names=wishes.names or records[0].names,
         units=wishes.units or records[0].units,
+        periods=records[0].periods if wishes.periods is None else wishes.periods,
         time_unit=unit,
         start=starts,
     )
