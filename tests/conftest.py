@@ -9,6 +9,38 @@ import pytest
 
 import effective_langevin as el
 
+MOST_WORKERS = 8  # each takes one to two gigabytes
+ONE_THREAD = {"NPROC": "1", "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
+COMPILATION_CACHE = {
+    "jax_compilation_cache_dir": str(Path(__file__).resolve().parents[1] / ".pytest_cache" / "jax"),
+    "jax_persistent_cache_min_compile_time_secs": 0.1,
+    "jax_persistent_cache_min_entry_size_bytes": -1,
+}
+
+
+def pytest_xdist_auto_num_workers(config):
+    """Run the whole suite on every core; run a named file or folder in this process, which starts faster."""
+    if "PYTEST_XDIST_AUTO_NUM_WORKERS" in os.environ:
+        return None
+    if config.args_source is not pytest.Config.ArgsSource.TESTPATHS:
+        return 0
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return min(cores, MOST_WORKERS)
+
+
+def pytest_configure(config):
+    """Keep compiled programs between runs, for this process and those it starts; one thread for each of many workers.
+
+    Variables that the environment sets already are left alone.
+    """
+    for option, value in COMPILATION_CACHE.items():
+        if option.upper() not in os.environ:
+            os.environ[option.upper()] = str(value)
+            jax.config.update(option, value)
+    if config.getoption("numprocesses", 0):
+        os.environ.update({name: value for name, value in ONE_THREAD.items() if name not in os.environ})
+
+
 hypothesis.settings.register_profile("repeatable", deadline=None, derandomize=True, database=None, max_examples=40)
 hypothesis.settings.load_profile("repeatable")
 
