@@ -9,9 +9,9 @@ import jax.numpy as jnp
 import numpy as np
 
 import effective_langevin as el
-from effective_langevin.estimate.score.base import Score
+from effective_langevin.estimate.networks import Residual
+from effective_langevin.estimate.score import Score
 from effective_langevin.estimate.score.denoising import Denoising
-from effective_langevin.estimate.score.networks import Residual
 from effective_langevin.estimate.score.training import Schedule, _epoch, laid_out
 from effective_langevin.estimate.symmetry import NoSymmetry
 from effective_langevin.model.drift import LangevinDrift

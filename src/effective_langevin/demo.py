@@ -11,8 +11,7 @@ import jax
 from ._core import checks
 from ._core.types import Matrix
 from .data import TimeSeries
-from .estimate.score import KGMM, DenoisingScore, UNet1D
-from .estimate.score.base import ScoreStrategy
+from .estimate.score import KGMM, DenoisingScore, ScoreStrategy, UNet1D
 from .estimate.symmetry import Symmetry, TranslationsAndReflections
 from .fit import fit
 from .model import LangevinModel

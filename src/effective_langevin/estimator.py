@@ -12,7 +12,7 @@ from ._core.errors import ArgumentError
 from .data import TimeSeries
 from .data.preprocess.base import Transform
 from .estimate.mobility.base import MobilityStrategy
-from .estimate.score.base import ScoreStrategy
+from .estimate.score import ScoreStrategy
 from .estimate.symmetry import Symmetry
 from .fit import fit
 from .model import LangevinModel

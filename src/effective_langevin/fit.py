@@ -23,8 +23,7 @@ from .estimate.circles import Circles
 from .estimate.mobility import IntegratedResponse, estimate_mobility
 from .estimate.mobility.agreement import compared_estimates
 from .estimate.mobility.base import MobilityStrategy
-from .estimate.score import KGMM, DenoisingScore, estimate_score
-from .estimate.score.base import ScoreStrategy
+from .estimate.score import KGMM, DenoisingScore, ScoreStrategy, estimate_score
 from .estimate.symmetry import NoSymmetry, Symmetry, checked_symmetry, common_units
 from .model import LangevinModel
 

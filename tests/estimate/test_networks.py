@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 import effective_langevin as el
+from effective_langevin.estimate.networks import Residual, convolution, rebuilt, unet
+from effective_langevin.estimate.networks.convolution import Convolution
+from effective_langevin.estimate.networks.modal import ModalUNet
+from effective_langevin.estimate.networks.unet import BatchNorm, FlatUNet, UNet, _rewritten
 from effective_langevin.estimate.score import Score
-from effective_langevin.estimate.score.networks import Residual, convolution, rebuilt, unet
-from effective_langevin.estimate.score.networks.convolution import Convolution
-from effective_langevin.estimate.score.networks.modal import ModalUNet
-from effective_langevin.estimate.score.networks.unet import BatchNorm, FlatUNet, UNet, _rewritten
 from effective_langevin.model.drift import LangevinDrift
 
 pytestmark = pytest.mark.usefixtures("compiled_quickly")

@@ -8,7 +8,7 @@ import pytest
 
 import effective_langevin as el
 from effective_langevin.estimate.partition import grow_tree
-from effective_langevin.estimate.score import Score, ScoreFit, base, calibration, estimate_score
+from effective_langevin.estimate.score import Score, ScoreFit, calibration, estimate_score, preconditioning
 from effective_langevin.estimate.score.calibration import calibration_matrix, perturbed, stein_error, stein_matrix
 from effective_langevin.estimate.score.kgmm import average_noise
 from effective_langevin.estimate.score.noise_level import choose_noise_level, gaussian_if_as_good, score_matching_loss
@@ -274,7 +274,7 @@ def test_score_over_samples_does_not_depend_on_the_block_size(monkeypatch):
     x = np.random.default_rng(7).normal(size=(100, 2)).astype(np.float32)
     whole = score.over(x)
     for name, size in (("_BLOCK", 17), ("_CACHED_BLOCKS", (17, 17))):
-        monkeypatch.setattr(f"effective_langevin.estimate.score.base.{name}", size)
+        monkeypatch.setattr(f"effective_langevin.estimate.score.score.{name}", size)
     np.testing.assert_allclose(score.over(x), whole, rtol=1e-6, atol=1e-6)
 
 
@@ -307,9 +307,9 @@ def test_a_score_is_resolved_where_the_data_spread_further_than_the_noise_level_
 def test_the_covariance_of_many_samples_is_that_of_numpy_and_the_stein_matrix_does_not_depend_on_blocks(monkeypatch):
     """V = -< y y^T > for s = -y; in blocks other noise is drawn, whose square has the relative error sqrt(2 / N)."""
     samples = np.random.default_rng(0).normal(size=(3000, 2)) @ np.array([[1.0, 0.4], [0.0, 0.6]]) + [2.0, -1.0]
-    monkeypatch.setattr(base, "_BLOCK", 700)
+    monkeypatch.setattr(preconditioning, "_BLOCK", 700)
     covariance, blur, error = np.cov(samples.T, bias=True), 0.01 * np.eye(2), 0.01 * np.sqrt(2 / 3000)
-    np.testing.assert_allclose(base.covariance_matrix(samples, 0.1), covariance + blur, rtol=1e-12)
+    np.testing.assert_allclose(preconditioning.covariance_matrix(samples, 0.1), covariance + blur, rtol=1e-12)
     whole = calibration.stein_matrix(lambda y: -y, samples, 0.1, key=jax.random.key(0))
     monkeypatch.setattr(calibration, "_BLOCK", 700)
     parts = calibration.stein_matrix(lambda y: -y, samples, 0.1, key=jax.random.key(0))

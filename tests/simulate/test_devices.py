@@ -10,8 +10,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from effective_langevin.execution.devices import spread
 from effective_langevin.simulate import EulerMaruyama, LeimkuhlerMatthews, StochasticHeun, integrate
-from effective_langevin.simulate.devices import spread
 from effective_langevin.simulate.steppers import Equation
 
 MEMBERS = 13

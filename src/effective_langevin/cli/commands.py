@@ -303,7 +303,7 @@ def _unsteady(series: "TimeSeries", settings: "Settings") -> str:
 @contextmanager
 def _at_work(as_json: bool) -> Iterator[None]:
     """Compiled programs kept, progress shown to people."""
-    from .._core.compilation import keep_compiled_programs
+    from ..execution.compilation import keep_compiled_programs
 
     keep_compiled_programs()
     with nullcontext() if as_json else progress.shown():

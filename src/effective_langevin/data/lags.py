@@ -19,8 +19,8 @@ import scipy.fft
 from jaxtyping import Float
 from scipy.fft import next_fast_len
 
-from .._core.compilation import soon_compiled
 from .._core.types import LagMatrices, Samples
+from ..execution.compilation import soon_compiled
 
 _BLOCK = 1 << 15
 _FFT_BLOCK = 1 << 12

@@ -7,9 +7,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from .._core.compilation import soon_compiled
 from .._core.errors import DivergenceError, EstimateWarning
 from ..estimate.score import Score
+from ..execution.compilation import soon_compiled
 from ..simulate import Ensemble
 
 

@@ -15,8 +15,8 @@ from ..data import Standardizer, TimeSeries, preprocess
 from ..data.preprocess.chain import chained
 from ..data.preprocess.pointwise import FittedPeriodic
 from ..estimate.mobility import Mobility
+from ..estimate.networks import rebuilt
 from ..estimate.score import Score, ScoreFit
-from ..estimate.score.networks import rebuilt
 from ..simulate import EulerMaruyama, ExponentialEuler, LeimkuhlerMatthews, StochasticHeun, integrate
 from ..simulate.steppers import AroundCircles, Equation, Stepper
 from . import display, dynamics, steady, storage

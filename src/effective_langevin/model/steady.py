@@ -19,8 +19,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from .._core.types import Matrix, Vector
+from ..estimate.networks import Residual
 from ..estimate.score import Score, ScoreFit
-from ..estimate.score.networks import Residual
 
 if TYPE_CHECKING:
     from .langevin import LangevinModel

@@ -11,9 +11,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from .._core import progress
-from .._core.batches import on_all_cores, one_cpu
 from .._core.types import Paths
-from .devices import spread
+from ..execution.batches import on_all_cores, one_cpu
+from ..execution.devices import spread
 
 _FRAMES_PER_CALL = 64
 _NORMALS_AT_ONCE = 1 << 22

@@ -15,7 +15,7 @@ import numpy as np
 import scipy.linalg
 from jaxtyping import Array, Float
 
-from .._core.batches import over_members, times
+from ..execution.batches import over_members, times
 
 State = Float[Array, "member var"]
 Noise = Float[Array, "member brownian"]

@@ -7,9 +7,9 @@ import numpy as np
 from scipy.linalg import solve_continuous_lyapunov
 
 from .._core import checks
-from .._core.batches import times
 from .._core.errors import ArgumentError
 from .._core.types import Matrix, Samples
+from ..execution.batches import times
 from .base import System
 
 

@@ -5,8 +5,8 @@ from typing import ClassVar
 import jax.numpy as jnp
 import numpy as np
 
-from .._core.batches import times
 from .._core.types import Matrix, Samples
+from ..execution.batches import times
 from .base import System
 
 

@@ -1,10 +1,24 @@
 """The score s = grad ln p, learned from samples."""
 
-from .base import Score, ScoreFit, estimate_score
+from ..networks import MLP, UNet1D
 from .denoising import DenoisingScore
 from .extrapolated import Extrapolated
+from .fit_score import estimate_score
+from .fitted import ScoreFit
 from .gaussian import Gaussian
 from .kgmm import KGMM
-from .networks import MLP, UNet1D
+from .score import Score
+from .strategy import ScoreStrategy
 
-__all__ = ["KGMM", "MLP", "DenoisingScore", "Extrapolated", "Gaussian", "Score", "ScoreFit", "UNet1D", "estimate_score"]
+__all__ = [
+    "KGMM",
+    "MLP",
+    "DenoisingScore",
+    "Extrapolated",
+    "Gaussian",
+    "Score",
+    "ScoreFit",
+    "ScoreStrategy",
+    "UNet1D",
+    "estimate_score",
+]

@@ -15,7 +15,7 @@ import numpy as np
 from ..._core import progress
 from ..._core.types import Samples, Vector
 from ..circles import Circles
-from .networks import OnGrid
+from ..networks import OnGrid
 
 CANDIDATES = (0.4, 0.28, 0.2, 0.14, 0.1, 0.07, 0.05, 0.035, 0.025, 0.018, 0.0125)
 MOST_ANGLES = 2

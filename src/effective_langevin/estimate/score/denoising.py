@@ -9,13 +9,14 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..._core import checks, keys
-from ..._core.compilation import soon_compiled
 from ..._core.types import Samples
+from ...execution.compilation import soon_compiled
 from ..circles import Circles
+from ..networks import MLP, NetworkStrategy, OnCircles, Residual
 from ..symmetry import Symmetry
-from .base import Score, covariance_matrix
-from .networks import MLP, NetworkStrategy, OnCircles, Residual
 from .noise_level import choose_noise_level, gaussian_if_as_good
+from .preconditioning import covariance_matrix
+from .score import Score
 from .training import Schedule, Trained, mean_square, train
 
 _HELD_OUT = 1 << 14

@@ -10,10 +10,10 @@ import numpy as np
 
 from ..._core import checks, keys
 from ..._core.types import Samples
+from ..networks import Sum
 from ..symmetry import Symmetry
-from .base import covariance_matrix
 from .kgmm import KGMM
-from .networks import Sum
+from .preconditioning import covariance_matrix
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,8 @@ import numpy as np
 
 from ..._core.types import Samples
 from ..symmetry import Symmetry
-from .base import Score, covariance_matrix
+from .preconditioning import covariance_matrix
+from .score import Score
 
 
 @dataclass(frozen=True)

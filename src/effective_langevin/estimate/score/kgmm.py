@@ -18,14 +18,14 @@ import numpy as np
 from ..._core import checks, keys, progress
 from ..._core.types import Samples, Vector
 from ..circles import Circles
+from ..networks import MLP
 from ..partition import Tree, grow_tree, segment_sums
 from ..symmetry import Symmetry
 from . import circular_density
-from .base import Score
 from .calibration import perturbed
 from .circular_density import CircularDensity
-from .networks import MLP
 from .noise_level import CANDIDATES, choose_noise_level, gaussian_if_as_good
+from .score import Score
 from .training import Schedule, train
 
 _BLOCK = 1 << 15

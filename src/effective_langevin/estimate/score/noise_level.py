@@ -14,10 +14,11 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..._core import progress
-from ..._core.compilation import soon_compiled
 from ..._core.types import Samples
+from ...execution.compilation import soon_compiled
 from ..symmetry import Symmetry
-from .base import Score, covariance_matrix
+from .preconditioning import covariance_matrix
+from .score import Score
 
 CANDIDATES = (0.4, 0.2, 0.1, 0.05, 0.025, 0.0125)
 _SAMPLES = 20000

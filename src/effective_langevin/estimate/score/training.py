@@ -12,7 +12,7 @@ import optax
 from jax.flatten_util import ravel_pytree
 
 from ..._core import checkpoints, progress
-from ..._core.compilation import soon_compiled
+from ...execution.compilation import soon_compiled
 
 
 class Objective(Protocol):

@@ -8,8 +8,9 @@ noise level sigma for all directions. In x the noise has covariance sigma^2 B an
 
 import numpy as np
 
-from ..._core.types import Matrix
+from ..._core.types import Matrix, Samples
 
+_BLOCK = 1 << 16
 _LEAST, _MOST = 0.5, 2.0
 
 
@@ -33,3 +34,13 @@ def power(matrix: Matrix, exponent: float, least: float = 0.0) -> Matrix:
     """A power of a symmetric positive matrix, its eigenvalues lifted to at least `least` and off zero."""
     values, vectors = np.linalg.eigh(matrix)
     return vectors * np.maximum(values, max(least, 1e-12 * values.max())) ** exponent @ vectors.T
+
+
+def covariance_matrix(samples: Samples, noise_level: float = 0.0) -> Matrix:
+    """Covariance of samples perturbed by independent noise of that level."""
+    size, mean = samples.shape[1], samples.mean(axis=0, dtype=float)
+    total = np.zeros((size, size))
+    for i in range(0, len(samples), _BLOCK):
+        centred = samples[i : i + _BLOCK] - mean
+        total += centred.T @ centred
+    return total / len(samples) + noise_level**2 * np.eye(size)

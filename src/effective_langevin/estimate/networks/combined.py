@@ -7,7 +7,7 @@ from typing import Any
 import equinox as eqx
 from jaxtyping import Array, Float
 
-from ...._core.batches import for_batches
+from ...execution.batches import for_batches
 
 
 class Sum(eqx.Module):

@@ -15,8 +15,8 @@ import numpy as np
 from jax.lax import Precision
 from jaxtyping import Array, Float
 
-from ...._core import checks
-from ...._core.errors import ArgumentError
+from ..._core import checks
+from ..._core.errors import ArgumentError
 from .convolution import SHORT_RING, Convolution, Fields, on_cpu, written_out
 from .modal import ModalUNet
 

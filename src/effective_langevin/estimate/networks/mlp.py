@@ -7,7 +7,7 @@ import equinox as eqx
 import jax
 from jaxtyping import Array, Float
 
-from ...._core import checks
+from ..._core import checks
 
 
 class Layers(eqx.Module):

@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from ...circles import Circles
+from ..circles import Circles
 
 
 class OnCircles(eqx.Module):

@@ -9,7 +9,7 @@ import pytest
 import effective_langevin as el
 from effective_langevin.estimate.mobility import estimate_mobility
 from effective_langevin.estimate.score import Score, ScoreFit, estimate_score
-from effective_langevin.estimate.score.noise import noise_frame, restoring_map
+from effective_langevin.estimate.score.preconditioning import noise_frame, restoring_map
 from effective_langevin.estimate.symmetry import NoSymmetry, Translations
 
 KEY = jax.random.key(0)

@@ -1,0 +1,139 @@
+"""What a learned score is."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import equinox as eqx
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from ..._core.types import Matrix, Samples, Vector
+from ...execution.batches import for_batches, on_all_cores, one_cpu, over_members, times
+from ...execution.compilation import soon_compiled
+from ..networks import Residual
+from .preconditioning import covariance_matrix
+
+_BLOCK = 1 << 16
+_CACHED_BLOCKS = 1 << 8, 1 << 11
+
+
+class Score(eqx.Module):
+    """s(x) = gain network(x), or -gain precision x, for one standardised state; W gain network(W x) in a frame W.
+
+    Without a network it is the Gaussian score, -precision x; with one, the Gaussian is what remains beyond the box
+    [low, high] where the network was trained and may point anywhere: from the nearest point of the box outwards its
+    score fades, never pointing further out, and -precision (x - nearest point) takes over. No state escapes. A network
+    may have absorbed the gain.
+    """
+
+    precision: Float[Array, "var var"]
+    gain: Float[Array, "var var"] | None
+    low: Float[Array, " var"]
+    high: Float[Array, " var"]
+    network: Any = None
+    frame: Float[Array, "var var"] | None = None
+
+    @classmethod
+    def linear(cls, precision: Matrix) -> "Score":
+        """The Gaussian score -precision x."""
+        size = len(precision)
+        return cls(jnp.asarray(precision, jnp.float32), jnp.eye(size), jnp.zeros(size), jnp.zeros(size))
+
+    @classmethod
+    def trained_on(
+        cls, samples: Samples, network: Callable, noise_level: float, tail: float = 0.0005, angles: Sequence[int] = ()
+    ) -> "Score":
+        """The score given by a network, within the range of each variable that leaves out `tail` on either side.
+
+        `angles` are the variables that the network is periodic in: on a circle nothing lies beyond the data.
+        """
+        precision = np.linalg.inv(covariance_matrix(samples, noise_level))
+        box = np.quantile(samples, [tail, 1 - tail], axis=0)
+        box[:, list(angles)] = np.array([[-np.inf], [np.inf]])
+        return cls.learned(network, precision, *box)
+
+    @classmethod
+    def learned(cls, network: Callable, precision: Matrix, low: Vector, high: Vector) -> "Score":
+        """The score given by a network within the box [low, high]."""
+        fixed, start, stop = (jnp.asarray(a, jnp.float32) for a in (precision, low, high))
+        return cls(fixed, jnp.eye(len(low)), start, stop, network)
+
+    def __call__(self, x: Float[Array, " var"]) -> Float[Array, " var"]:
+        """grad ln p at one state."""
+        return self.in_batch(x[None])[0]
+
+    def in_batch(
+        self, x: Float[Array, "batch var"], after: Float[Array, "var var"] | None = None
+    ) -> Float[Array, "batch var"]:
+        """grad ln p at each state of a batch; with a matrix `after`, that matrix times it."""
+        if self.frame is None:
+            values, matrix = self._within(x), after
+        else:
+            values = self._within(times(self.frame, x))
+            matrix = self.frame if after is None else times(after, self.frame.T).T
+        return values if matrix is None else times(matrix, values)
+
+    def _within(self, x: Float[Array, "batch var"]) -> Float[Array, "batch var"]:
+        """The same in the frame."""
+        if self.network is None:
+            return -self._gained(times(self.precision, x))
+        inside = jnp.clip(x, self.low, self.high)
+        beyond = x - inside
+        value = self._gained(for_batches(self.network)(inside))
+        outwards = value * beyond > 0
+        fade = jnp.exp(-0.25 * jnp.sum(beyond**2, axis=1, keepdims=True) ** 2)
+        return fade * jnp.where(outwards, 0.0, value) - times(self.precision, beyond)
+
+    def _gained(self, values: Float[Array, "batch var"]) -> Float[Array, "batch var"]:
+        """Times the gain."""
+        return values if self.gain is None else times(self.gain, values)
+
+    def scaled_by(self, matrix: Matrix) -> "Score":
+        """The score multiplied by a matrix (within the box)."""
+        gain = matrix if self.gain is None else matrix @ np.asarray(self.gain, float)
+        return replace(self, gain=jnp.asarray(gain, jnp.float32))
+
+    def in_frame(self, frame: Matrix | None) -> "Score":
+        """The score of x, from that of W x for a symmetric W."""
+        return replace(self, frame=None if frame is None else jnp.asarray(frame, jnp.float32))
+
+    def flat(self, half: bool = False) -> "Score":
+        """The same score in the form in which it is stepped fastest; with half the digits where that is faster.
+
+        Only beside a linear part: a network on its own holds the weak pull of wide directions, of the order of the
+        noise level, within an output of order one, and rounding to 1 in 500 would change it.
+        """
+        if self.network is None:
+            return self
+        half = half and isinstance(self.network, Residual)
+        network = self.network.flat(len(self.low), half)
+        if self.gain is None or not (isinstance(network, Residual) and hasattr(network.network, "followed_by")):
+            return replace(self, network=network)
+        return replace(self, network=network.followed_by(self.gain), gain=None)
+
+    def over(self, samples: Samples) -> Samples:
+        """grad ln p at many states, in blocks of bounded memory, shared out over the cores of a CPU."""
+        block = int(np.clip(_power_of_two(len(samples)) // 4, *_CACHED_BLOCKS)) if one_cpu() else _BLOCK
+        score = self.flat()
+
+        def evaluate(i: int) -> Samples:
+            part = samples[i : i + block]
+            return np.asarray(_evaluate(score, _filled(part)))[: len(part)]
+
+        return np.concatenate(on_all_cores(evaluate, range(0, len(samples), block)) or [np.empty(samples.shape)])
+
+
+def _filled(samples: Samples) -> Samples:
+    """Rows of zeros added up to a power of two, so that few programs serve samples of every number."""
+    return np.pad(samples, ((0, _power_of_two(len(samples)) - len(samples)), (0, 0)))
+
+
+def _power_of_two(least: int) -> int:
+    return 1 << max(least - 1, 0).bit_length()
+
+
+@soon_compiled
+def _evaluate(score: Score, samples):
+    return over_members(score, jnp.asarray(samples, jnp.float32))

@@ -1,0 +1,1 @@
+"""How programs run fast: batches, compilation, devices. Nothing scientific in here."""
