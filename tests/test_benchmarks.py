@@ -76,6 +76,7 @@ def test_the_table_shows_targets_and_measurements(pause):
     assert f"| naps | {OURS} |" in text
 
 
+@pytest.mark.integration
 def test_memory_is_measured_in_a_process_of_its_own():
     answer = in_fresh_process("correlations", "with_accuracy", results=[], answers={})
     assert 10 < answer["peak_memory_mb"] < 1000

@@ -357,6 +357,7 @@ def test_a_full_disk_leaves_no_half_paths(suffix, run, monkeypatch, capsys):
 # As processes ---------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.integration
 def test_the_command_itself_exits_with_two_and_one_line(tmp_path):
     command = [sys.executable, "-m", "effective_langevin", "fit", "nowhere.nc", "--out", "run"]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120)

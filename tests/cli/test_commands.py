@@ -30,6 +30,7 @@ def folder(tmp_path_factory):
     return base / "run"
 
 
+@pytest.mark.integration
 def test_a_file_gives_a_complete_run_folder(folder):
     assert {p.name for p in folder.iterdir()} == FILES
     assert not folder.with_name("run.partial").exists()
@@ -38,6 +39,7 @@ def test_a_file_gives_a_complete_run_folder(folder):
     assert model.transform.names == ("a", "b")
 
 
+@pytest.mark.integration
 def test_the_settings_say_all_that_a_run_needs(folder):
     config = tomllib.loads((folder / "config.toml").read_text())
     assert config["data"] == [str(folder.parent / "ou.csv")]
@@ -51,6 +53,7 @@ def test_the_settings_say_all_that_a_run_needs(folder):
     assert config["versions"]["effective-langevin"] == "0.1.0"
 
 
+@pytest.mark.integration
 def test_the_settings_give_the_same_model_bit_for_bit(folder, tmp_path):
     arguments = ["fit", "--config", str(folder / "config.toml"), "--out", str(tmp_path / "again")]
     result = CliRunner().invoke(cli.app, arguments, catch_exceptions=False)
@@ -62,6 +65,7 @@ def test_the_settings_give_the_same_model_bit_for_bit(folder, tmp_path):
     assert {k: v for k, v in old.items() if k in ("acf_rmse", "pdf_kl_max")}.items() <= new.items()
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("suffix", ["nc", "zarr", "h5", "npz", "csv", "parquet"])
 def test_simulated_paths_are_read_back_from_every_format(suffix, folder, tmp_path, monkeypatch, capsys):
     out = tmp_path / f"paths.{suffix}"
@@ -76,6 +80,7 @@ def test_simulated_paths_are_read_back_from_every_format(suffix, folder, tmp_pat
     assert [p.name for p in tmp_path.iterdir()] == [out.name]
 
 
+@pytest.mark.integration
 def test_simulated_paths_carry_cf_attributes_and_dates(folder, tmp_path, monkeypatch, capsys):
     import xarray as xr
 
@@ -87,6 +92,7 @@ def test_simulated_paths_carry_cf_attributes_and_dates(folder, tmp_path, monkeyp
         assert data["time"].values[0] == np.datetime64("1970-01-02")
 
 
+@pytest.mark.integration
 def test_paths_go_into_the_run_folder_and_are_not_overwritten(folder, monkeypatch, capsys):
     code, out, _ = run_main(monkeypatch, capsys, "simulate", folder, "--duration", "1", "--json")
     assert json.loads(out)["file"] == str(folder / "paths.nc")
@@ -96,6 +102,7 @@ def test_paths_go_into_the_run_folder_and_are_not_overwritten(folder, monkeypatc
     (folder / "paths.nc").unlink()
 
 
+@pytest.mark.integration
 def test_validate_repeats_the_metrics_of_the_run_and_changes_nothing(folder, monkeypatch, capsys):
     before = {p: p.stat().st_mtime_ns for p in folder.rglob("*")}
     code, out, _ = run_main(monkeypatch, capsys, "validate", folder, "--json")
@@ -105,6 +112,7 @@ def test_validate_repeats_the_metrics_of_the_run_and_changes_nothing(folder, mon
     assert {p: p.stat().st_mtime_ns for p in folder.rglob("*")} == before
 
 
+@pytest.mark.integration
 def test_validate_takes_another_series(folder, tmp_path, monkeypatch, capsys):
     """Read in the way of the run; a model file alone has no series of its own."""
     ou_table(tmp_path / "other.csv", length=1000)
@@ -118,6 +126,7 @@ def test_validate_takes_another_series(folder, tmp_path, monkeypatch, capsys):
     assert (code, "There is no series" in err) == (2, True)
 
 
+@pytest.mark.integration
 def test_report_rebuilds_what_was_lost(folder, monkeypatch, capsys):
     html, metrics = ((folder / name).read_text() for name in ("report.html", "metrics.json"))
     (folder / "report.html").unlink()
@@ -129,6 +138,7 @@ def test_report_rebuilds_what_was_lost(folder, monkeypatch, capsys):
     assert json.loads((folder / "metrics.json").read_text()) == json.loads(metrics)
 
 
+@pytest.mark.integration
 def test_a_series_that_is_not_stationary_is_refused_unless_forced(tmp_path, monkeypatch, capsys):
     walk = np.cumsum(np.random.default_rng(0).normal(size=(3000, 1)), axis=0)
     np.savez(tmp_path / "walk.npz", x=walk, dt=1.0)
@@ -146,6 +156,7 @@ def test_a_series_that_is_not_stationary_is_refused_unless_forced(tmp_path, monk
     assert "Forced" in (run / "report.html").read_text()
 
 
+@pytest.mark.integration
 def test_a_run_can_be_settled_and_repeated_from_its_settings(tmp_path, monkeypatch, capsys):
     ou_table(tmp_path / "ou.csv")
     flags = ["--score", "gaussian:noise_level=0.3", "--settle", "--out", tmp_path / "run"]

@@ -64,6 +64,7 @@ def quick_run(tmp_path_factory):
     return folder, result.output
 
 
+@pytest.mark.integration
 def test_a_demo_leaves_a_complete_run_folder(quick_run):
     folder, output = quick_run
     assert {p.name for p in folder.iterdir()} == FILES
@@ -72,6 +73,7 @@ def test_a_demo_leaves_a_complete_run_folder(quick_run):
     assert "report.html" in output
 
 
+@pytest.mark.integration
 def test_metrics_are_flat_numbers_with_errors(quick_run):
     metrics = json.loads((quick_run[0] / "metrics.json").read_text())
     names = ("mobility_error", "stein_error", "pdf_kl_mean", "pdf_kl_max", "acf_rmse", "covariance_error")
@@ -79,12 +81,14 @@ def test_metrics_are_flat_numbers_with_errors(quick_run):
     assert {*names, *(f"{n}_se" for n in names), "settle_seconds", "wall_seconds", "peak_memory_mb"} <= set(metrics)
 
 
+@pytest.mark.integration
 def test_a_settled_demo_says_so(quick_run):
     folder, output = quick_run
     assert "Settled" in output
     assert "settled" in el.load(folder / "model.safetensors").score.diagnostics
 
 
+@pytest.mark.integration
 def test_the_settings_are_readable_toml_and_the_model_loads(quick_run):
     config = tomllib.loads((quick_run[0] / "config.toml").read_text())
     assert config["demo"] == {"system": "scalar", "quick": True, "paper_scale": False, "seed": 3}
@@ -94,6 +98,7 @@ def test_the_settings_are_readable_toml_and_the_model_loads(quick_run):
     assert model.names == ("x",)
 
 
+@pytest.mark.integration
 def test_the_report_stands_alone_and_gives_a_verdict(quick_run):
     html = (quick_run[0] / "report.html").read_text()
     assert "Verdict" in html

@@ -9,6 +9,8 @@ from oracles.command_line import run_main
 import effective_langevin as el
 from effective_langevin import preprocess as pp
 
+pytestmark = pytest.mark.integration
+
 
 def judged(path, preprocess=None, mobility=None):
     series = el.read(path)
@@ -68,7 +70,6 @@ def test_the_basins_of_alanine_dipeptide_are_found_with_their_weights(shared_dat
     assert "the steady state is reproduced" in result.summary()
 
 
-@pytest.mark.slow
 def test_one_command_leads_from_the_climate_indices_to_a_report(shared_data, tmp_path, monkeypatch, capsys):
     flags = ["--detrend", "--deseason", "12:2", "--pca", "3", "--seed", "1", "--out", tmp_path / "run", "--json"]
     code, out, _ = run_main(monkeypatch, capsys, "fit", shared_data("XRO_indices_oras5.nc"), *flags)

@@ -254,6 +254,7 @@ def test_too_short_a_series_has_no_trend():
 # Real data ------------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.integration
 def test_the_climate_indices_survive_detrending_deseasoning_and_rotation(shared_data):
     series = el.read(shared_data("XRO_indices_oras5.nc"))
     chain = pp.Chain([pp.Detrend(), pp.RemoveSeasonalCycle(12), pp.PCA(components=10)])
@@ -262,6 +263,7 @@ def test_the_climate_indices_survive_detrending_deseasoning_and_rotation(shared_
     assert len(fitted.summary().splitlines()) == 3
 
 
+@pytest.mark.integration
 def test_daily_data_with_gaps_lose_their_year(shared_data):
     series = el.read(shared_data("nao_daily.npz"))
     transform = pp.RemoveSeasonalCycle(365.2425, harmonics=2)

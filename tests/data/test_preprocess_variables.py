@@ -107,6 +107,7 @@ def test_angles_a_period_apart_are_one():
     np.testing.assert_allclose(fitted.invert(fitted.apply(turns)).stacked(), 1.0, atol=1e-12)
 
 
+@pytest.mark.integration
 def test_the_dihedral_angles_survive_the_circle(shared_data):
     series = el.read(shared_data("alanine_dipeptide.npz"))
     fitted = pp.Periodic().fit(series)

@@ -323,6 +323,7 @@ def test_complex_and_infinite_data_are_refused():
 # Real files -----------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.integration
 def test_the_climate_indices_are_the_same_from_netcdf_and_npz(shared_data):
     netcdf, npz = el.read(shared_data("XRO_indices_oras5.nc")), el.read(shared_data("enso_xro.npz"))
     np.testing.assert_array_equal(netcdf.stacked(), npz.stacked())
@@ -333,6 +334,7 @@ def test_the_climate_indices_are_the_same_from_netcdf_and_npz(shared_data):
         assert (read.dt, read.time_unit, read.starts, read.n_samples) == (1.0, "month", (108.0,), 552)
 
 
+@pytest.mark.integration
 def test_the_skipped_days_of_the_nao_are_gaps(shared_data):
     read = el.read(shared_data("nao_daily.npz"))
     raw = np.load(shared_data("nao_daily.npz"))
@@ -342,12 +344,14 @@ def test_the_skipped_days_of_the_nao_are_gaps(shared_data):
     np.testing.assert_array_equal(days, kept.astype(int))
 
 
+@pytest.mark.integration
 def test_the_fish_are_the_same_from_csv_and_npz(shared_data):
     text = el.read(shared_data("ectropus.csv"), dt=0.12, names=["mx", "my"], units=["1", "1"], time_unit="s")
     assert_same(text, el.read(shared_data("fish_schooling.npz")))
     assert text.dropped == 16
 
 
+@pytest.mark.integration
 def test_the_samples_of_an_npz_with_many_arrays_are_found(shared_data):
     angles = el.read(shared_data("alanine_dipeptide.npz"))
     assert (angles.names, angles.dt, angles.time_unit) == (("phi", "psi"), 10.0, "ps")

@@ -163,12 +163,14 @@ def test_false_alarms_are_rare(wells_series):
     assert sum(bool(serious(el.diagnose(series))) for series in made) <= 1
 
 
+@pytest.mark.integration
 def test_eeg_is_not_stationary(shared_data):
     found = el.diagnose(real(shared_data("eeg_eye_state.npz")))
     assert found.finding("stationarity").level in SERIOUS
     assert "Not stationary" in found.finding("stationarity").meaning
 
 
+@pytest.mark.integration
 def test_enso_is_too_small_a_sample_with_a_yearly_cycle_of_its_variance(shared_data):
     found = el.diagnose(real(shared_data("enso_xro.npz")))
     assert found.finding("sample size").level in SERIOUS
@@ -178,6 +180,7 @@ def test_enso_is_too_small_a_sample_with_a_yearly_cycle_of_its_variance(shared_d
     assert "variance of" in found.finding("seasonality").meaning
 
 
+@pytest.mark.integration
 def test_the_gaps_of_nao_are_counted(shared_data):
     """18 dates are skipped and 2 are NaN: on a daily grid, 20 rows are missing."""
     path = shared_data("nao_daily.npz")
@@ -191,6 +194,7 @@ def test_the_gaps_of_nao_are_counted(shared_data):
     assert found.regime == "ballistic"
 
 
+@pytest.mark.integration
 def test_fish_have_measurement_noise_and_hard_edges(shared_data):
     found = el.diagnose(real(shared_data("fish_schooling.npz")))
     assert found.regime == "measurement noise"
@@ -198,6 +202,7 @@ def test_fish_have_measurement_noise_and_hard_edges(shared_data):
     assert found.finding("gaps").numbers["dropped_rows"].value == 16
 
 
+@pytest.mark.integration
 def test_dihedrals_are_angles_sampled_coarsely(shared_data):
     found = el.diagnose(real(shared_data("alanine_dipeptide.npz")))
     assert found.regime == "coarse"

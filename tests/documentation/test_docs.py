@@ -10,6 +10,7 @@ ROOT = snippets.ROOT
 WITH_CODE = [page for page in snippets.PAGES if snippets.BLOCK.search(page.read_text(encoding="utf-8"))]
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("page", WITH_CODE, ids=lambda page: page.stem)
 def test_the_code_of_a_page_runs_and_prints_what_the_page_shows(page, tmp_path):
     """`python -m docs.snippets PAGE` writes what it prints now, after a change on purpose. The README shows nothing."""
@@ -66,6 +67,7 @@ def built(tmp_path_factory):
     return out
 
 
+@pytest.mark.integration
 def test_the_pages_build_without_a_warning_and_load_nothing_from_elsewhere(built):
     pages = list(built.glob("*.html"))
     assert len(pages) >= 10
@@ -75,6 +77,7 @@ def test_the_pages_build_without_a_warning_and_load_nothing_from_elsewhere(built
         assert 'rel="stylesheet" type="text/css" href="http' not in text
 
 
+@pytest.mark.integration
 def test_every_public_name_is_in_the_reference(built):
     reference = (built / "api.html").read_text(encoding="utf-8")
     public = [f"effective_langevin.{name}" for name in el.__all__ if name not in ("preprocess", "systems")]

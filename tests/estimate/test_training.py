@@ -349,6 +349,7 @@ if __name__ == "__main__":
 """
 
 
+@pytest.mark.integration
 def test_a_fit_killed_in_the_middle_of_training_continues_to_the_same_model(watched, tmp_path, monkeypatch):
     """Killed without warning, so that only what was written in time is left."""
     (tmp_path / "killed_fit.py").write_text(FIT)

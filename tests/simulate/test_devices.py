@@ -14,6 +14,8 @@ from effective_langevin.execution.devices import spread
 from effective_langevin.simulate import EulerMaruyama, LeimkuhlerMatthews, StochasticHeun, integrate
 from effective_langevin.simulate.steppers import Equation
 
+pytestmark = pytest.mark.integration
+
 MEMBERS = 13
 
 

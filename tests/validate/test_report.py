@@ -31,6 +31,7 @@ def page(validation):
     return render(validation, figures(validation))
 
 
+@pytest.mark.integration
 @pytest.mark.skipif(CHROMIUM is None, reason="there is no chromium on this machine")
 @pytest.mark.parametrize(("width", "dark"), [(1280, False), (390, True)])
 def test_in_a_browser_nothing_fails_to_load_and_nothing_overflows(page, tmp_path, width, dark):
@@ -48,6 +49,7 @@ def test_in_a_browser_nothing_fails_to_load_and_nothing_overflows(page, tmp_path
     assert "Irreversibility:" in found["texts"]
 
 
+@pytest.mark.integration
 @pytest.mark.skipif(CHROMIUM is None, reason="there is no chromium on this machine")
 def test_the_browser_would_notice(page, tmp_path):
     """A broken image, a fault in a script, a table outside its box and a link to nowhere."""
