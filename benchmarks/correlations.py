@@ -24,7 +24,7 @@ def run(quick: bool) -> Report:
 
 
 def autocorrelations(case: str, values: np.ndarray, sizes: dict):
-    from effective_langevin.data.lags import autocovariances
+    from effective_langevin.statistics.lags import autocovariances
 
     answers = {}
 
@@ -55,7 +55,7 @@ def autocorrelations(case: str, values: np.ndarray, sizes: dict):
 
 def matrices(case: str, values: np.ndarray, sizes: dict):
     """< x(t + lag) x(t)^T >; deeptime does one lag at a time, of which a tenth is timed."""
-    from effective_langevin.data import lagged_moments
+    from effective_langevin.statistics.lags import lagged_moments
 
     answers = {}
 
@@ -83,8 +83,8 @@ def matrices(case: str, values: np.ndarray, sizes: dict):
 
 def errors(case: str, values: np.ndarray, sizes: dict):
     """Correlations and responses in blocks, and leave-one-block-out errors of what follows from them."""
-    from effective_langevin._core.resampling import jackknife
-    from effective_langevin.data import lagged_moments
+    from effective_langevin.statistics.lags import lagged_moments
+    from effective_langevin.statistics.resampling import jackknife
 
     scores = -values.astype(np.float32)
 

@@ -79,8 +79,7 @@ def fit_series(samples: int, dimension: int) -> dict[str, float]:
 
 
 def moments(samples: int, dimension: int) -> dict[str, float]:
-    from effective_langevin.data import lagged_moments
-    from effective_langevin.data.lags import autocovariances
+    from effective_langevin.statistics.lags import autocovariances, lagged_moments
 
     series, before = made_up_series(samples, dimension), peak_memory_mb()
     started = time.perf_counter()

@@ -13,11 +13,11 @@ from pathlib import Path
 import numpy as np
 
 import effective_langevin as el
-from effective_langevin.estimate.mobility.base import error_groups, integral_times
 from effective_langevin.estimate.mobility.horizons import candidate_weights, held_out_error, quadrature_error
 from effective_langevin.estimate.mobility.moments import Moments
 from effective_langevin.estimate.mobility.response import _Combined
 from effective_langevin.estimate.symmetry import NoSymmetry
+from effective_langevin.statistics.integral_time import error_groups, integral_times
 from effective_langevin.validate.distances import mobility_error
 
 STRIDES, SEEDS, PROCESSES = (1, 5, 10, 20), (1, 2, 7), 12
@@ -27,9 +27,11 @@ RESULTS = Path(__file__).parent / "results" / "horizon_rule.json"
 
 def errors(series: el.TimeSeries, scores: list[np.ndarray], exact: np.ndarray) -> dict[str, float]:
     """Error of Phi by each rule, and that of the best candidate."""
-    times = integral_times(series)
+    times = integral_times(series.segments, series.dt)
     lags = el.IntegratedResponse()._lags(series, times, False)
-    moments = Moments.of(series, scores, lags, error_groups(series, times), True).with_rates(series, scores)
+    moments = Moments.of(series, scores, lags, error_groups(series.segments, series.dt, times), True).with_rates(
+        series, scores
+    )
     found = _Combined.of(moments, NoSymmetry(), 0)
     candidates = [weights for _, weights in candidate_weights(moments.tau[0] + moments.tau[1:])]
 

@@ -64,14 +64,14 @@ def test_a_model_shows_phi_with_its_errors(model):
     first = f"{model.mobility.matrix[0, 0]:.1f}"
     assert any(text.startswith(first) and " ± " in text for text in page.texts)
     assert EVIL in page.texts
-    assert f"LangevinModel of {EVIL}, h" in page.texts
+    assert f"LangevinModel of {EVIL} and h" in page.texts
     assert "\n  Phi =\n" in repr(model)
     assert repr(model).count(" ± ") == 4
 
 
 def test_a_large_model_is_shown_in_a_few_lines(model):
     many = replace(model, names=tuple(f"a{i}" for i in range(40)))
-    assert repr(many).startswith("LangevinModel(a0, a1, a2, … (40 variables); QuadraticVariation mobility")
+    assert repr(many).startswith("LangevinModel(a0, a1, a2, a3 and 36 more; QuadraticVariation mobility")
     assert "\n" not in repr(many)
 
 

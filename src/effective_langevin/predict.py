@@ -13,10 +13,10 @@ from jaxtyping import Float
 from scipy.special import ndtri
 
 from ._core import checks
-from ._core.resampling import jackknife
 from .data import TimeSeries
 from .fit import fit
 from .model import LangevinModel
+from .statistics.resampling import jackknife
 from .validate import Validation, validate
 from .validate.statistics import GROUPS, SeriesStatistics, series_statistics
 

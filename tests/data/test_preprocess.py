@@ -80,9 +80,9 @@ def test_a_series_of_other_variables_is_refused(case):
     transform, make = INVERTIBLE[case]
     fitted = transform.fit(make())
     other = el.TimeSeries(np.ones((50, 2)), DT, names=["a", "b"])
-    with pytest.raises(el.DataError, match=r"takes the variables .* but the series has a, b"):
+    with pytest.raises(el.DataError, match=r"takes the variables .* but the series has a and b"):
         fitted.apply(other)
-    with pytest.raises(el.DataError, match=r"takes the variables .* but the series has a, b"):
+    with pytest.raises(el.DataError, match=r"takes the variables .* but the series has a and b"):
         fitted.invert(other)
 
 

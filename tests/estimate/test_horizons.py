@@ -2,7 +2,6 @@ import numpy as np
 import pytest
 from scipy.linalg import expm
 
-from effective_langevin._core.resampling import jackknife, left_out
 from effective_langevin.estimate.mobility.horizons import (
     best_combination,
     candidate_weights,
@@ -16,6 +15,7 @@ from effective_langevin.estimate.mobility.quadrature import (
     integrated_along,
     spanning_frame,
 )
+from effective_langevin.statistics.resampling import jackknife, left_out
 
 # One Phi out of many horizons.
 

@@ -8,14 +8,15 @@ from hypothesis import strategies as st
 from scipy.linalg import expm
 
 import effective_langevin as el
-from effective_langevin._core.resampling import jackknife
-from effective_langevin.data import LaggedMoments
 from effective_langevin.estimate.mobility import estimate_mobility
-from effective_langevin.estimate.mobility.base import Inference, integral_times, lift_eigenvalues
+from effective_langevin.estimate.mobility.base import Inference, lift_eigenvalues
 from effective_langevin.estimate.mobility.finite_volume import count_transitions, rate_corrections, rate_matrix
 from effective_langevin.estimate.mobility.moments import Moments
 from effective_langevin.estimate.score import Score, ScoreFit, estimate_score
 from effective_langevin.estimate.symmetry import NoSymmetry
+from effective_langevin.statistics.integral_time import integral_times
+from effective_langevin.statistics.lags import LaggedMoments
+from effective_langevin.statistics.resampling import jackknife
 
 KEY = jax.random.key(0)
 NONE = NoSymmetry()
@@ -231,7 +232,7 @@ def test_integral_times_are_those_of_the_process(sampled):
     step = expm(-A * 0.01)
     acf = np.array([np.diag(np.linalg.matrix_power(step, k) @ C) / np.diag(C) for k in range(400)])
     exact = [0.01 * (a[: np.flatnonzero(a <= 0)[0]].sum() - 0.5) for a in acf.T]
-    np.testing.assert_allclose(integral_times(series), exact, rtol=0.1)
+    np.testing.assert_allclose(integral_times(series.segments, series.dt), exact, rtol=0.1)
 
 
 def test_the_jackknife_of_a_mean_is_its_classical_standard_error():

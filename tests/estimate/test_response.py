@@ -8,10 +8,7 @@ from scipy.integrate import cumulative_trapezoid
 from scipy.linalg import expm
 
 import effective_langevin as el
-from effective_langevin._core.resampling import jackknife
-from effective_langevin.data import LaggedMoments
 from effective_langevin.estimate.mobility import estimate_mobility
-from effective_langevin.estimate.mobility.base import error_groups
 from effective_langevin.estimate.mobility.effective import effective as effective_mobility
 from effective_langevin.estimate.mobility.moments import Moments
 from effective_langevin.estimate.mobility.response import (
@@ -22,6 +19,9 @@ from effective_langevin.estimate.mobility.response import (
 )
 from effective_langevin.estimate.score import Score, ScoreFit, estimate_score
 from effective_langevin.estimate.symmetry import NoSymmetry
+from effective_langevin.statistics.integral_time import error_groups
+from effective_langevin.statistics.lags import LaggedMoments
+from effective_langevin.statistics.resampling import jackknife
 
 KEY = jax.random.key(0)
 NONE, RING, BOTH = NoSymmetry(), el.Translations(), el.TranslationsAndReflections()
@@ -105,7 +105,7 @@ def test_reflections_leave_no_circulation_and_what_they_took_away_is_reported(re
 def test_blocks_for_error_bars_are_ten_integral_times_long(time, groups):
     """Of the slowest variable, in a record of 100 time units; at least 4 and at most 32 of them."""
     series = el.TimeSeries(np.zeros((1000, 2)), dt=0.1)
-    assert error_groups(series, np.array([0.1 * time, time])) == groups
+    assert error_groups(series.segments, series.dt, np.array([0.1 * time, time])) == groups
 
 
 # Ballistic series: smooth at short times.

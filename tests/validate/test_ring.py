@@ -8,7 +8,7 @@ import pytest
 from matplotlib.figure import Figure
 
 import effective_langevin as el
-from effective_langevin.data import lagged_moments
+from effective_langevin.statistics.lags import lagged_moments
 from effective_langevin.validate import ring, ring_plots
 from effective_langevin.validate.plots import plot_training
 from effective_langevin.validate.portrait import Portrait

@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from .._core import checks, html, numbers
+from .._core import checks, html
 from .._core.errors import DataError
+from .._core.format import typeset, with_unit
 from .._core.types import Paths, Samples
 
 _DT_HINT = "It is the sampling interval of the series, in your unit of time: TimeSeries(values, dt=0.1)."
@@ -200,16 +201,10 @@ class TimeSeries:
             ("time covered", f"{self.duration:,.6g}{unit}"),
         ]
         columns = [f(samples[:, shown], axis=0) for f in (np.mean, np.std, np.min, np.max)]
-        rows = [
-            [_named(self.names[i], self.units[i]), *(numbers.typeset(f"{c[i]:.4g}") for c in columns)] for i in shown
-        ]
+        rows = [[with_unit(self.names[i], self.units[i]), *(typeset(f"{c[i]:.4g}") for c in columns)] for i in shown]
         more = self.dimension - len(shown)
         listed = html.table(["variable", "mean", "std", "min", "max"], rows)
         return html.card("TimeSeries", facts, listed, note=f"and {more} more variables" if more else "")
-
-
-def _named(name: str, unit: str) -> str:
-    return f"{name} [{unit}]" if unit else name
 
 
 def _as_records(values: Any) -> list[Samples]:

@@ -7,6 +7,7 @@ import numpy as np
 
 from .._core import checks, keys
 from .._core.errors import DataError
+from .._core.format import count, listed, measured
 from ..data import TimeSeries
 from .markov import cell_memory, linear_memory
 from .records import LEVELS, Diagnosis, Finding
@@ -17,7 +18,6 @@ from .short_time import Variation, nugget, quadratic_variation
 from .stationarity import Stationarity, compare_stretches
 from .survey import Survey, survey
 from .symmetry import find_symmetries
-from .wording import count, listed, measured
 from .words import drift, form, memory, motion, sample
 
 _LEAST_SAMPLES = 64

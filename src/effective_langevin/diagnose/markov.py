@@ -20,10 +20,10 @@ import scipy.sparse.linalg
 from jaxtyping import Float
 
 from .._core import keys
-from .._core.resampling import jackknife
 from .._core.types import LagMatrices, Matrix, Samples
 from ..data import TimeSeries
 from ..estimate.partition import grow_tree
+from ..statistics.resampling import jackknife
 from .survey import Survey, chunks
 
 _MOST_DIMENSIONS = 6

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from .wording import count
+from .._core.format import count
 
 LEVELS = ("ok", "note", "warning", "stop")
 _WIDTH = 110

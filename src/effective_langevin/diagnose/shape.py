@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float
 
-from .._core.resampling import jackknife
+from ..statistics.resampling import jackknife
 from .survey import Survey
 
 _TAIL = 0.01  # share of samples that counts as the tail

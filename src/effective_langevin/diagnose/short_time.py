@@ -15,9 +15,9 @@ import scipy.linalg
 from jaxtyping import Bool, Float
 from scipy.special import ndtri
 
-from .._core.resampling import jackknife
 from .._core.types import LagMatrices
 from ..data import TimeSeries
+from ..statistics.resampling import jackknife
 from .survey import FALSE_ALARM, Survey, autocorrelation
 
 # Degree of the polynomial and number of lags it is fitted to.

@@ -13,9 +13,10 @@ import numpy as np
 from jaxtyping import Float
 from scipy.special import stdtrit
 
-from .._core.resampling import jackknife
 from .._core.types import LagMatrices, Samples
-from ..data import LaggedMoments, Standardizer, TimeSeries, lagged_moments
+from ..data import Standardizer, TimeSeries
+from ..statistics.lags import LaggedMoments, lagged_moments
+from ..statistics.resampling import jackknife
 
 # Chance that one check raises an alarm about a series that is as it should be, over all variables and lags together.
 FALSE_ALARM = 0.002

@@ -9,7 +9,7 @@ from itertools import combinations, product
 
 import numpy as np
 
-from .._core.resampling import jackknife
+from ..statistics.resampling import jackknife
 from .survey import Survey, critical
 
 _SEEN = 0.1  # a deviation of this size (in standard deviations) must be visible

@@ -16,9 +16,10 @@ from jaxtyping import Array, Float
 
 from .._core import checks
 from .._core.errors import ArgumentError, EstimateWarning
-from .._core.resampling import bootstrap
 from .._core.types import Matrix, Samples, Vector
-from ..data import Standardizer, TimeSeries, lagged_moments
+from ..data import Standardizer, TimeSeries
+from ..statistics.lags import lagged_moments
+from ..statistics.resampling import bootstrap
 
 _BOOTSTRAP = 1000
 

@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 from .._core import html
-from .._core.numbers import plus_minus, typeset
+from .._core.format import listed, plus_minus, typeset
 
 if TYPE_CHECKING:
     from .langevin import LangevinModel
@@ -15,7 +15,7 @@ def text(model: "LangevinModel") -> str:
     """What the model is, and Phi with its errors where it can be read."""
     rows = ["  " + "   ".join(cells) for cells in _phi(model)]
     return (
-        f"LangevinModel({_few(model.names)}; {model.mobility.method} mobility, noise level "
+        f"LangevinModel({listed(model.names)}; {model.mobility.method} mobility, noise level "
         f"{model.score.noise_level:g}, stein_error {model.score.stein_error:.3f})"
     ) + "".join(f"\n{line}" for line in (["  Phi =", *rows] if rows else []))
 
@@ -31,7 +31,7 @@ def page(model: "LangevinModel") -> str:
     ]
     rows = [[name, *map(typeset, cells)] for name, cells in zip(model.names, _phi(model))]
     phi = [html.table(["Φ", *model.names], rows)] if rows else []
-    return html.card(f"LangevinModel of {_few(model.names)}", facts, *phi)
+    return html.card(f"LangevinModel of {listed(model.names)}", facts, *phi)
 
 
 def _phi(model: "LangevinModel") -> list[list[str]]:
@@ -40,8 +40,3 @@ def _phi(model: "LangevinModel") -> list[list[str]]:
         return []
     pairs = zip(model.mobility.matrix, model.mobility.standard_error)
     return [[plus_minus(float(v), float(e)) for v, e in zip(values, errors)] for values, errors in pairs]
-
-
-def _few(names: tuple[str, ...]) -> str:
-    """The names, or the first of them and how many there are."""
-    return ", ".join(names) if len(names) <= _READABLE else f"{', '.join(names[:3])}, … ({len(names)} variables)"

@@ -6,10 +6,10 @@ import numpy as np
 from jaxtyping import Float
 from scipy.ndimage import gaussian_filter1d
 
-from .._core.resampling import jackknife
+from .._core.format import after_number, plus_minus, short
 from .._core.types import Samples
+from ..statistics.resampling import jackknife
 from .statistics import GROUPS
-from .wording import after_number, plus_minus, short
 
 _SECTORS = 72
 _SMOOTH = 2.0

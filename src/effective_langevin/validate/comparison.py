@@ -8,14 +8,15 @@ from typing import Any
 
 import numpy as np
 
-from .._core import checks, html, numbers
+from .._core import checks, html
 from .._core.errors import DataError
-from .._core.resampling import jackknife
+from .._core.format import plus_minus, short, typeset
 from .._core.types import Matrix
 from ..data import Standardizer, TimeSeries
 from ..diagnose import Diagnosis, diagnose
-from ..estimate.mobility.base import integral_times
 from ..model import LangevinModel
+from ..statistics.integral_time import integral_times
+from ..statistics.resampling import jackknife
 from . import distances
 from .original import OriginalVariables
 from .statistics import GROUPS, SeriesStatistics, comparison_lags, floor, histogram_edges, series_statistics
@@ -91,8 +92,8 @@ class Validation:
         rows = [
             [
                 name,
-                numbers.typeset(numbers.plus_minus(self.metrics[name], self.metrics[f"{name}_se"])),
-                numbers.short(self.metrics[f"{name}_floor"]) if f"{name}_floor" in self.metrics else "–",
+                typeset(plus_minus(self.metrics[name], self.metrics[f"{name}_se"])),
+                short(self.metrics[f"{name}_floor"]) if f"{name}_floor" in self.metrics else "–",
             ]
             for name in METRICS
             if name in self.metrics
@@ -127,7 +128,7 @@ def validate(
     checks.instance_of("series", series, (TimeSeries,))
     series = model.on_circles(model.transformed(series))
     standard = Standardizer.from_series(series).to_standard if model.circles else model.units.to_standard
-    times = integral_times(series.map(standard))
+    times = integral_times(series.map(standard).segments, series.dt)
     lags = comparison_lags(times, series)
     members = _MEMBERS if members is None else checks.integer_at_least("members", members, 1)
     frames = max(2 * int(lags[-1]), min(series.n_samples, _MODEL_SAMPLES) // members, 100)

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float
 
-from .._core.resampling import jackknife
 from ..data import TimeSeries
+from ..statistics.resampling import jackknife
 from .statistics import GROUPS
 
 LEVELS = 41

@@ -4,9 +4,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .._core.resampling import jackknife
 from ..data import TimeSeries
 from ..model import LangevinModel
+from ..statistics.resampling import jackknife
 from . import distances
 from .statistics import GROUPS, SeriesStatistics, floor, histogram_edges, series_statistics
 

@@ -12,12 +12,12 @@ from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 
+from .._core.format import digits
 from .._core.types import LagMatrices, Matrix
 from ..data import TimeSeries
 from ..estimate.mobility import Mobility
 from .canvas import DATA, MODEL, WIDTH, band, even_columns, in_rows, label, legend, panels, plain, short, styled
 from .curve_plots import plot_return_times, plot_spectra
-from .wording import digits
 
 __all__ = [
     "plot_acfs",

@@ -4,10 +4,10 @@ from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
+from .._core.format import after_number, count, listed, plus_minus, short
 from ..model import LangevinModel
 from .basins import Basins
 from .ring_comparison import RingComparison
-from .wording import after_number, count, plus_minus, short
 
 if TYPE_CHECKING:
     from .comparison import Validation
@@ -132,10 +132,10 @@ def own_variables(validation: "Validation") -> str:
     metrics = validation.metrics
     density = plus_minus(metrics["pdf_kl_original"], metrics["pdf_kl_original_se"])
     return (
-        f"Variables: the model is one of {_some(validation.model.names)}, made of {_some(transform.names)} by {kinds}, "
-        f"and all of this page compares those. With the transforms undone, the density of {worst} is the worst "
-        f"reproduced, by a KL divergence of {density} nats ({short(metrics['pdf_kl_original_floor'])} between two "
-        "halves of the data)."
+        f"Variables: the model is one of {listed(validation.model.names)}, made of {listed(transform.names)} by "
+        f"{kinds}, and all of this page compares those. With the transforms undone, the density of {worst} is the "
+        f"worst reproduced, by a KL divergence of {density} nats ({short(metrics['pdf_kl_original_floor'])} between "
+        "two halves of the data)."
     )
 
 
@@ -145,7 +145,7 @@ def _of_angles(validation: "Validation") -> str:
     worst = original.data.names[int(np.argmax(original.kl_by_variable()))]
     density = plus_minus(metrics["pdf_kl_original"], metrics["pdf_kl_original_se"])
     return (
-        f"Variables: the equation is one of {_some(validation.model.names)}, and its score is periodic in the angles "
+        f"Variables: the equation is one of {listed(validation.model.names)}, and its score is periodic in the angles "
         "among them. This page compares their cos and sin, which no border of a period cuts. Of the angles themselves, "
         f"the density of {worst} is the worst reproduced, by a KL divergence of {density} nats "
         f"({short(metrics['pdf_kl_original_floor'])} between two halves of the data)."
@@ -179,12 +179,6 @@ def _unresolved_angles(validation: "Validation") -> list[str]:
         f"The motion of {' and '.join(names)} within a basin is mostly over after one sampling interval of {interval}: "
         "its mobility is a lower bound, whatever its standard error."
     ]
-
-
-def _some(names: tuple[str, ...], most: int = 6) -> str:
-    return (
-        ", ".join(names) if len(names) <= most else f"{', '.join(names[: most - 1])} and {len(names) - most + 1} more"
-    )
 
 
 def _chosen_horizons(validation: "Validation") -> np.ndarray:

@@ -15,6 +15,7 @@ from matplotlib.figure import Figure
 
 from .._core import files
 from .._core.errors import ArgumentError
+from .._core.format import rows_of
 from ..diagnose.records import Finding
 from . import report_tables as tables
 from .comparison import Validation
@@ -24,7 +25,6 @@ from .report_figures import figures
 from .ring_comparison import RingComparison
 from .ring_report import field_rows, mode_rows
 from .verdict import judge, overall_level, verdict
-from .wording import rows_of
 
 __all__ = ["figures", "render", "write_report"]
 

@@ -8,9 +8,9 @@ from matplotlib.figure import Figure
 from scipy.ndimage import gaussian_filter
 
 from .._core import progress
-from .._core.resampling import jackknife
 from .._core.types import Matrix
 from ..data import TimeSeries
+from ..statistics.resampling import jackknife
 from . import plots
 from .comparison import Validation
 from .extremes import LEVELS, compare_return_times

@@ -5,13 +5,13 @@ from typing import Any
 import numpy as np
 from markupsafe import Markup
 
+from .._core.format import after_number, count, digits, listed, plus_minus, short, typeset, with_unit
 from .._core.types import Matrix
 from ..model import LangevinModel
 from .comparison import METRICS, Validation
 from .extremes import compare_return_times
 from .ring_comparison import RingComparison
 from .verdict import acf_rmse_by_variable, integral_times, kl_by_variable, metric_level, worst
-from .wording import after_number, count, digits, plus_minus, short, typeset
 
 MOST_TABLES = 12
 MOST_TABLE_ROWS = 20
@@ -184,7 +184,7 @@ def facts(validation: Validation) -> list[tuple[str, str]]:
     model, data, paths = validation.model, validation.data, validation.paths
     unit, pieces = f" {data.time_unit}" if data.time_unit else "", count(len(data.segments), "segment")
     return [
-        ("Variables", _listed([_label(n, u) for n, u in zip(data.names, data.units)])),
+        ("Variables", listed([with_unit(n, u) for n, u in zip(data.names, data.units)])),
         ("Data", f"{count(data.n_samples, 'sample')} in {pieces}, {count(data.dropped, 'row')} dropped"),
         ("Sampling interval", f"{data.dt:g}{unit}"),
         ("Time covered", f"{data.duration:,.6g}{unit}"),
@@ -201,12 +201,3 @@ def facts(validation: Validation) -> list[tuple[str, str]]:
         ),
         ("Mobility", model.mobility.method),
     ]
-
-
-def _listed(names: list[str]) -> str:
-    """All names where they are few, else the first, the last and their number."""
-    return ", ".join(names) if len(names) <= MOST_TABLES else f"{names[0]} … {names[-1]} ({len(names)})"
-
-
-def _label(name: str, unit: str) -> str:
-    return f"{name} [{unit}]" if unit else name

@@ -15,8 +15,8 @@ import numpy as np
 from jaxtyping import Float
 
 from .._core.types import LagMatrices, Matrix, Samples
-from ..data.lags import autocovariances
 from ..estimate.symmetry import Translations
+from ..statistics.lags import autocovariances
 
 KINDS = ("Translations", "TranslationsAndReflections")
 OFFSETS = (1, 2, 3)

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 from jaxtyping import Float
 
-from .._core.resampling import jackknife
-from ..data import LaggedMoments
+from .._core.format import short
+from ..statistics.lags import LaggedMoments
+from ..statistics.resampling import jackknife
 from . import distances, ring
 from .statistics import BINS, GROUPS
-from .wording import short
 
 if TYPE_CHECKING:
     from .comparison import Validation

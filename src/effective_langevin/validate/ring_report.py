@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 from scipy.ndimage import gaussian_filter
 
+from .._core.format import digits, short, typeset
 from ..data import TimeSeries
 from . import plots, ring, ring_plots
 from .canvas import panels, styled
@@ -13,7 +14,6 @@ from .extremes import LEVELS, compare_return_times
 from .ring_comparison import SIDES, RingComparison
 from .spectra import compare_spectra
 from .statistics import BINS
-from .wording import digits, short, typeset
 
 WINDOW = 15.0
 MOST_FRAMES = 600

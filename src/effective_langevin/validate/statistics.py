@@ -7,7 +7,8 @@ import numpy as np
 from jaxtyping import Float
 
 from .._core.types import LagMatrices, Matrix, Samples
-from ..data import LaggedMoments, TimeSeries, lagged_moments
+from ..data import TimeSeries
+from ..statistics.lags import LaggedMoments, lagged_moments
 
 GROUPS = 20
 BINS = 200

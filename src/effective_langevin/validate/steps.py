@@ -13,11 +13,11 @@ import numpy as np
 from jaxtyping import Float
 from scipy.special import stdtrit
 
-from .._core.resampling import jackknife
+from .._core.format import after_number, plus_minus, short
 from .._core.types import Samples
 from ..data import TimeSeries
+from ..statistics.resampling import jackknife
 from .statistics import GROUPS
-from .wording import after_number, plus_minus, short
 
 BINS = 5
 _SHORT = 0.1  # of the shortest integral time

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.special import stdtrit
 
-from ..estimate.mobility.base import error_groups
+from .._core.format import after_number, count, plus_minus, short
+from ..statistics.integral_time import error_groups
 from . import distances
 from .regime import (
     ballistic,
@@ -21,7 +22,6 @@ from .regime import (
 )
 from .ring_comparison import RingComparison
 from .statistics import GROUPS, SeriesStatistics
-from .wording import after_number, count, plus_minus, short
 
 if TYPE_CHECKING:
     from .comparison import Validation
@@ -167,7 +167,8 @@ def circulation(validation: "Validation") -> str:
         return _no_circulation(validation)
     rows, columns = np.triu_indices(model.dimension, 1)
     size = np.abs(phi[rows, columns]) / np.maximum(error[rows, columns], np.finfo(float).tiny)
-    groups = model.mobility.diagnostics.get("blocks") or error_groups(validation.data, validation.integral_times)
+    data = validation.data
+    groups = model.mobility.diagnostics.get("blocks") or error_groups(data.segments, data.dt, validation.integral_times)
     top, limit = int(np.argmax(size)), -stdtrit(groups - 1, FALSE_ALARM / 2 / len(rows))
     i, j = rows[top], columns[top]
     standard = model.units.mobility_to_standard(model.mobility.matrix)

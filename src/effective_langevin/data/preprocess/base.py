@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 
 from ..._core.errors import DataError, ModelFileError
+from ..._core.format import listed
 from ..._core.types import Samples
 from ..series import TimeSeries
 
@@ -64,7 +65,7 @@ class FittedTransform(ABC):
 
     def summary(self) -> str:
         """One line on what was learned."""
-        return f"{type(self).__name__.removeprefix('Fitted')} of {_listed(self.names)}"
+        return f"{type(self).__name__.removeprefix('Fitted')} of {listed(self.names)}"
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data and arrays, which `preprocess.from_dict` takes back; `pack` parts them for a file."""
@@ -90,7 +91,7 @@ class FittedTransform(ABC):
         kind = type(self).__name__.removeprefix("Fitted")
         if tuple(series.names) != tuple(names):
             raise DataError(
-                f"This {kind} takes the variables {_listed(names)}, but the series has {_listed(series.names)}."
+                f"This {kind} takes the variables {listed(names)}, but the series has {listed(series.names)}."
             )
         if self.time_unit and series.time_unit and self.time_unit != series.time_unit:
             raise DataError(
@@ -164,7 +165,3 @@ def unpack(plain: Any, arrays: Mapping[str, np.ndarray]) -> Any:
 def described(series: TimeSeries) -> dict[str, Any]:
     """The fields that every fitted transform takes over from its series."""
     return {"names": series.names, "units": series.units, "time_unit": series.time_unit, "periods": series.periods}
-
-
-def _listed(names: Sequence[str]) -> str:
-    return ", ".join(names[:8]) + (f", ... ({len(names)} in all)" if len(names) > 8 else "")

@@ -2,12 +2,12 @@
 
 import numpy as np
 
+from ..._core.format import listed, measured, percent
 from ..records import Finding, Quantity
 from ..seasonality import Line, Seasonality
 from ..stationarity import Stationarity
 from ..survey import Survey
 from ..unit_root import UNIT_ROOT
-from ..wording import listed, measured, percent
 
 _SMALL, _LARGE = 0.05, 0.5  # drifts, in standard deviations or relative
 _UNDECAYED = 0.3

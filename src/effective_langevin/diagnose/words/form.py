@@ -2,11 +2,11 @@
 
 import numpy as np
 
+from ..._core.format import listed, measured
 from ..records import Finding, Quantity
 from ..shape import Shape
 from ..survey import Survey
 from ..symmetry import Symmetry
-from ..wording import listed, measured
 
 _HEAVY_TAIL = 4.0  # exponent below which the fourth moment, hence the error of a variance, is infinite
 _NOTABLE_KURTOSIS = 1.0

@@ -2,9 +2,9 @@
 
 import numpy as np
 
+from ..._core.format import count, listed, measured, percent
 from ..records import Finding, Quantity
 from ..survey import Survey
-from ..wording import count, listed, measured, percent
 
 # Relative error of the covariance matrix: worth knowing, a problem, hopeless.
 _COVARIANCE_ERROR = (0.1, 0.3, 1.0)

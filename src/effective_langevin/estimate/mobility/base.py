@@ -12,14 +12,13 @@ from scipy.special import stdtrit
 
 from ..._core import checks
 from ..._core.errors import EstimateWarning
-from ..._core.resampling import bootstrap, jackknife
 from ..._core.types import Matrix
-from ...data import Standardizer, TimeSeries, lagged_moments
-from ...data.lags import autocovariances, integral_time
+from ...data import Standardizer, TimeSeries
+from ...statistics.lags import lagged_moments
+from ...statistics.resampling import bootstrap, jackknife
 from ..score import ScoreFit
 from ..symmetry import Symmetry
 
-_LONGEST_LAG = 1 << 14
 _CURVES = ("phi_by_horizon", "sampling_error_by_horizon", "discretisation_bias")
 
 
@@ -183,16 +182,3 @@ def lift_eigenvalues(phi: Matrix, floor: float = 1e-4) -> Matrix:
     if values.min() >= least:
         return phi
     return vectors @ np.diag(np.maximum(values, least)) @ vectors.T + 0.5 * (phi - phi.T)
-
-
-def error_groups(series: TimeSeries, times: np.ndarray | None = None) -> int:
-    """Number of blocks for error bars: each at least ten integral times long, at most 32."""
-    times = integral_times(series) if times is None else times
-    return int(np.clip(series.duration / (10 * max(times.max(), series.dt)), 4, 32))
-
-
-def integral_times(series: TimeSeries) -> np.ndarray:
-    """Integral time of each variable of a standardised series, from its autocorrelation up to its first zero."""
-    longest = max(len(s) for s in series.segments)
-    covariances = autocovariances(series.segments, min(max(longest // 4, 1), _LONGEST_LAG))
-    return np.array([max(integral_time(c / c[0], series.dt), 0.5 * series.dt) for c in covariances.T])

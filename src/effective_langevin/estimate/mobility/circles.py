@@ -16,7 +16,8 @@ import numpy as np
 import scipy.linalg
 
 from ..._core.types import LagMatrices, Matrix, Samples
-from ...data import LaggedMoments, TimeSeries, lagged_moments
+from ...data import TimeSeries
+from ...statistics.lags import LaggedMoments, lagged_moments
 from ..circles import Circles
 from ..symmetry import Symmetry
 from .quadrature import integrated

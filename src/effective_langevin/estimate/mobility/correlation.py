@@ -10,10 +10,12 @@ import numpy as np
 from ..._core import checks
 from ..._core.errors import EstimateWarning
 from ..._core.types import Matrix
-from ...data import TimeSeries, lagged_moments
+from ...data import TimeSeries
+from ...statistics.integral_time import error_groups
+from ...statistics.lags import lagged_moments
 from ..score import ScoreFit
 from ..symmetry import Symmetry
-from .base import Inference, error_groups
+from .base import Inference
 
 
 @dataclass(frozen=True)
@@ -30,7 +32,7 @@ class QuadraticVariation:
 
     def infer(self, series: TimeSeries, score: ScoreFit, *, symmetry: Symmetry, key: jax.Array) -> Inference:
         """Second moments of increments at one lag."""
-        groups, h = error_groups(series), self.lag * series.dt
+        groups, h = error_groups(series.segments, series.dt), self.lag * series.dt
         increments = [s[self.lag :] - s[: -self.lag] for s in series.segments if len(s) > self.lag]
         squares = lagged_moments(increments, increments, [0], groups)
         crossed = lagged_moments(series.segments, series.segments, [0, self.lag, 2 * self.lag], groups)
@@ -60,7 +62,7 @@ class CorrelationFit:
 
     def infer(self, series: TimeSeries, score: ScoreFit, *, symmetry: Symmetry, key: jax.Array) -> Inference:
         """Least squares for the slope at the origin."""
-        groups = error_groups(series)
+        groups = error_groups(series.segments, series.dt)
         moments = lagged_moments(series.segments, series.segments, np.arange(2 * self.lags + 1), groups)
         steps = np.arange(1, self.lags + 1)
         if self.skip_zero:
@@ -93,7 +95,7 @@ class LogCorrelation:
 
     def infer(self, series: TimeSeries, score: ScoreFit, *, symmetry: Symmetry, key: jax.Array) -> Inference:
         """Matrix logarithm of the propagator."""
-        groups, blur = error_groups(series), score.noise_level**2
+        groups, blur = error_groups(series.segments, series.dt), score.noise_level**2
         moments = lagged_moments(series.segments, series.segments, [0, self.lag, 2 * self.lag], groups)
         back, into = score.scale, np.linalg.inv(score.scale)
         variances, directions = np.linalg.eigh(into @ moments.mean()[0] @ into)

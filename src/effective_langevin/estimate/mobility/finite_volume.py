@@ -9,12 +9,14 @@ import scipy.sparse as sp
 
 from ..._core import checks, keys
 from ..._core.types import Matrix, Vector
-from ...data import TimeSeries, lagged_moments
+from ...data import TimeSeries
+from ...statistics.integral_time import error_groups
+from ...statistics.lags import lagged_moments
 from ..partition import grow_tree
 from ..score import ScoreFit
 from ..score.calibration import perturbed, stein_matrix
 from ..symmetry import Symmetry
-from .base import Inference, error_groups
+from .base import Inference
 
 
 @dataclass(frozen=True)
@@ -61,7 +63,7 @@ class FiniteVolume:
     @staticmethod
     def _by_block(labels, centroids, factors, stein, series: TimeSeries, symmetry: Symmetry):
         """X Q diag(pi) X^T is < (c(t+h) - c(t)) kappa c(t)^T > / h of the quantised series, a mean over its blocks."""
-        groups = error_groups(series)
+        groups = error_groups(series.segments, series.dt)
         quantised = [centroids[piece] for piece in labels]
         corrected = [factors[piece, None] * centroids[piece] for piece in labels]
         moments = lagged_moments(quantised, corrected, [0, 1], groups)

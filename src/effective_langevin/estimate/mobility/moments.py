@@ -6,7 +6,8 @@ from typing import cast
 import numpy as np
 
 from ..._core.types import LagMatrices, Matrix, Samples
-from ...data import LaggedMoments, SideBySide, TimeSeries, lagged_moments
+from ...data import TimeSeries
+from ...statistics.lags import LaggedMoments, SideBySide, lagged_moments
 from ..symmetry import Symmetry
 from .quadrature import Exponentials, Frame, integrated, integrated_along, spanning_frame
 

@@ -20,14 +20,16 @@ import numpy as np
 
 from ..._core import checks
 from ..._core.errors import EstimateWarning
-from ..._core.resampling import jackknife, jackknife_error, left_out
 from ..._core.types import LagMatrices, Matrix, Samples
-from ...data import TimeSeries, lagged_moments
+from ...data import TimeSeries
+from ...statistics.integral_time import error_groups, integral_times
+from ...statistics.lags import lagged_moments
+from ...statistics.resampling import jackknife, jackknife_error, left_out
 from ..circles import Circles
 from ..score import ScoreFit
 from ..score.calibration import perturbed
 from ..symmetry import Symmetry, Translations, TranslationsAndReflections
-from .base import Inference, error_groups, integral_times
+from .base import Inference
 from .circles import CircleMoments, where_the_rise_ends
 from .effective import effective
 from .horizons import Combination, best_combination, candidate_weights, held_out_error, quadrature_error
@@ -91,11 +93,15 @@ class IntegratedResponse:
         """
         if isinstance(symmetry, Circles):
             return self._of_angles(series, scores, symmetry)
-        times, smoothness, beneath = integral_times(series), smoothness_of(series), smoothness_beneath_noise(series)
+        times, smoothness, beneath = (
+            integral_times(series.segments, series.dt),
+            smoothness_of(series),
+            smoothness_beneath_noise(series),
+        )
         noisy = smoothness < -_BALLISTIC and beneath > _BALLISTIC
         ballistic, smoothness = (True, beneath) if noisy else (smoothness > _BALLISTIC, smoothness)
         lags = self._lags(series, times, ballistic)
-        moments = Moments.of(series, scores, lags, error_groups(series, times), at_clean)
+        moments = Moments.of(series, scores, lags, error_groups(series.segments, series.dt, times), at_clean)
         if not ballistic:
             moments = moments.with_rates(series, scores)
         infer = partial(effective, spread=spread, first=int(noisy)) if ballistic else _instantaneous
@@ -119,9 +125,9 @@ class IntegratedResponse:
         """The same from the smooth functions on the circles, whose regime and integral times count."""
         mean = circles.embedded(series.stacked()).mean(axis=0)
         smooth = TimeSeries([circles.embedded(s) - mean for s in series.segments], series.dt)
-        times, smoothness = integral_times(smooth), smoothness_of(smooth)
+        times, smoothness = integral_times(smooth.segments, smooth.dt), smoothness_of(smooth)
         lags = self._lags(smooth, times, smoothness > _BALLISTIC)
-        moments = CircleMoments.of(series, scores, circles, lags, error_groups(smooth, times))
+        moments = CircleMoments.of(series, scores, circles, lags, error_groups(smooth.segments, smooth.dt, times))
         if smoothness > _BALLISTIC:
             estimate, evidence = where_the_rise_ends(moments)
         else:

@@ -153,10 +153,3 @@ def _group_edges(lengths: Sequence[int], gap: int, groups: int) -> np.ndarray:
     edges = targets + owner * gap
     edges[-1] = ends[-1] + (len(lengths) - 1) * gap
     return edges
-
-
-def integral_time(acf: Float[np.ndarray, " lag"], dt: float) -> float:
-    """Integral of a normalised autocorrelation up to its first zero; independent samples are twice that far apart."""
-    below = np.flatnonzero(acf <= 0)
-    stop = below[0] if len(below) else len(acf)
-    return float(dt * (acf[:stop].sum() - 0.5))

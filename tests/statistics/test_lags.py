@@ -6,10 +6,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import effective_langevin as el
-from effective_langevin.data import SideBySide, lagged_moments
-from effective_langevin.data import lags as lags_module
-from effective_langevin.data.lags import autocovariances, integral_time
 from effective_langevin.estimate.mobility.moments import Moments
+from effective_langevin.statistics import lags as lags_module
+from effective_langevin.statistics.integral_time import integral_time
+from effective_langevin.statistics.lags import SideBySide, autocovariances, lagged_moments
 
 # Integers as floats: every sum below is exact, so results are compared bit for bit, whatever the order of summation.
 LENGTHS = st.lists(st.integers(1, 12), min_size=1, max_size=5)

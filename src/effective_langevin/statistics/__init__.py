@@ -1,0 +1,1 @@
+"""Statistics of time series, on arrays only: segments are lists of (time, var) arrays sampled every `dt`."""
