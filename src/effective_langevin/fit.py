@@ -89,17 +89,17 @@ def fit(
 
     states = np.random.default_rng(seed).choice(series.stacked(), min(_KEPT_STATES, series.n_samples), replace=False)
     return LangevinModel(
-        units,
-        score_fit,
-        phi.to_physical(units),
-        series.dt,
-        series.names,
-        series.units,
-        series.time_unit,
-        states,
-        provenance,
-        transform,
-        min(series.starts),
+        units=units,
+        score=score_fit,
+        mobility=phi.to_physical(units),
+        dt=series.dt,
+        names=series.names,
+        unit_labels=series.units,
+        time_unit=series.time_unit,
+        states=states,
+        provenance=provenance,
+        transform=transform,
+        start=min(series.starts),
     )
 
 

@@ -205,7 +205,16 @@ def blurred_model(spread, level=0.5):
     units = el.Standardizer(np.array([5.0, -3.0]), np.array([2.0, 2.0]))
     mobility = el.Mobility(np.diag([4.0, 2.0]), np.zeros((2, 2)), "exact", np.zeros((0, 2, 2)))
     states = np.random.default_rng(0).multivariate_normal(units.mean, 4 * covariance, 500)
-    return el.LangevinModel(units, score, mobility, 0.5, ("x", "y"), ("", ""), "", states)
+    return el.LangevinModel(
+        units=units,
+        score=score,
+        mobility=mobility,
+        dt=0.5,
+        names=("x", "y"),
+        unit_labels=("", ""),
+        time_unit="",
+        states=states,
+    )
 
 
 def test_denoising_returns_the_expected_clean_state():

@@ -1,16 +1,11 @@
-"""The drift of a model, one state or many at a time, how stiff it is, and the members that it did not lose."""
-
-import warnings
+"""The drift of a model, one state or many at a time, and its Jacobian."""
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-import numpy as np
 
-from .._core.errors import DivergenceError, EstimateWarning
 from ..estimate.score import Score
 from ..execution.compilation import soon_compiled
-from ..simulate import Ensemble
 
 
 class LangevinDrift(eqx.Module):
@@ -35,21 +30,3 @@ def jacobians(drift, states):
         return jax.jvp(drift.in_batch, (states,), (jnp.broadcast_to(direction, states.shape),))[1]
 
     return jnp.moveaxis(jax.lax.map(along, jnp.eye(states.shape[1])), 0, 2)
-
-
-def survivors(run: Ensemble, step: float) -> np.ndarray:
-    """The paths of the members that stayed finite, (member, time, var); the others are counted in a warning."""
-    members = len(run.diverged)
-    if run.diverged.all():
-        raise DivergenceError(
-            f"All {members} members diverged at step {step:g}. Give a smaller `step`, or refit with a "
-            "larger noise level: the learned score may point outwards beyond the data."
-        )
-    if run.diverged.any():
-        warnings.warn(
-            f"{int(run.diverged.sum())} of {members} members diverged at step {step:g} and were left out. "
-            "Give a smaller `step`.",
-            EstimateWarning,
-            stacklevel=3,
-        )
-    return run.paths[run.alive]

@@ -9,25 +9,22 @@ import jax.numpy as jnp
 import numpy as np
 
 from .._core import checks, keys
-from .._core.errors import ArgumentError, DataError, ModelFileError
+from .._core.errors import ArgumentError, DataError
 from .._core.types import Samples
 from ..data import Standardizer, TimeSeries, preprocess
 from ..data.preprocess.chain import chained
 from ..data.preprocess.pointwise import FittedPeriodic
 from ..estimate.mobility import Mobility
-from ..estimate.networks import rebuilt
-from ..estimate.score import Score, ScoreFit
-from ..simulate import EulerMaruyama, ExponentialEuler, LeimkuhlerMatthews, StochasticHeun, integrate
+from ..estimate.score import ScoreFit
+from ..simulate import LeimkuhlerMatthews, StochasticHeun, integrate, survivors
 from ..simulate.steppers import AroundCircles, Equation, Stepper
-from . import display, dynamics, steady, storage
-from .drift import LangevinDrift, jacobians, survivors
+from . import analysis, display, storage, variance_correction
+from .drift import LangevinDrift, jacobians
 
 _MANY = 256
-_OPTIONAL = ("frame", "restoring")
-_RESOLUTION = {EulerMaruyama: 0.05, StochasticHeun: 0.2, ExponentialEuler: 0.1, LeimkuhlerMatthews: 0.5}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class LangevinModel:
     """An effective Langevin equation with the steady state of the data by construction.
 
@@ -195,11 +192,11 @@ class LangevinModel:
         longest = max(self.mobility.diagnostics.get("integral_times", [100 * self.dt]))
         time = checks.optional_positive_number("duration", duration) or 20 * max(longest, self.dt)
         members, rounds = (checks.integer_at_least(n, v, 1) for n, v in (("members", members), ("rounds", rounds)))
-        return steady.settled(self, time, members, seed, rounds)
+        return variance_correction.settled(self, time, members, seed, rounds)
 
     def automatic_step(self, stepper: Stepper | None = None) -> float:
         """A step that resolves the stiffest direction met by 99 % of the states, at the accuracy of the stepper."""
-        return _RESOLUTION.get(type(stepper or self.default_stepper), 0.05) / self.stiffness()
+        return (stepper or self.default_stepper).resolution / self.stiffness()
 
     @property
     def default_stepper(self) -> Stepper:
@@ -214,36 +211,36 @@ class LangevinModel:
         rates = np.linalg.eigvals(np.asarray(jacobians(drift, states), float))
         return float(np.quantile(np.abs(rates).max(axis=1), 0.99))
 
-    def timescales(self) -> dynamics.Timescales:
+    def timescales(self) -> analysis.Timescales:
         """Relaxation times, slowest first, and periods of oscillation of dx = -Phi C^-1 x dt + noise, with errors.
 
         Exact for linear dynamics; otherwise the rates at which the model's correlations begin to decay. Slow hops
         between wells take longer: see the integral times of a validation.
         """
-        return dynamics.relaxation(self._draws())
+        return analysis.relaxation(self._draws())
 
-    def circulation(self) -> dynamics.Circulation:
+    def circulation(self) -> analysis.Circulation:
         """Rotations made by Phi_A: frequencies with errors, and the planes they turn in; none in one dimension."""
-        return dynamics.rotations(self._draws(), self.units.std)
+        return analysis.rotations(self._draws(), self.units.std)
 
-    def entropy_production(self) -> dynamics.EntropyProduction:
+    def entropy_production(self) -> analysis.EntropyProduction:
         """tr(Phi_A^T Phi_S^-1 Phi_A < s s^T >) per unit of time, with its error: zero if and only if reversible."""
         clean = self.units.to_standard(self.states)
         kick = np.random.default_rng(0).normal(size=clean.shape) @ self.score.spread
         states = np.concatenate([clean + kick, clean - kick]) if self.score.noise_level else clean
-        return dynamics.entropy_production(self._draws(), states, self.score.function.over(states).astype(float))
+        return analysis.entropy_production(self._draws(), states, self.score.function.over(states).astype(float))
 
     def save(self, path: str | os.PathLike) -> None:
         """Write the model to a safetensors file; an existing file is replaced only once the new one is complete."""
-        storage.write(path, *_dismantle(self))
+        storage.write(path, self)
 
-    def _draws(self) -> dynamics.Draws:
+    def _draws(self) -> analysis.Draws:
         """Phi and the covariance of the blurred data, and the same from blocks of time, standardised."""
         phi, phis, covariances = (
             self.units.mobility_to_standard(m)
             for m in (self.mobility.matrix, self.mobility.replicas, self.mobility.covariances)
         )
-        return dynamics.Draws(phi, self.score.covariance, phis, covariances + self.score.blur)
+        return analysis.Draws(phi, self.score.covariance, phis, covariances + self.score.blur)
 
     def _equation(self, members: int = 1) -> Equation:
         """The equation in standardised units, with its Gaussian linear part -Phi C^-1, ready for many members."""
@@ -304,86 +301,4 @@ class LangevinModel:
 
 def load(path: str | os.PathLike) -> LangevinModel:
     """Read a model written by `LangevinModel.save`."""
-    arrays, header = storage.read(path)
-    try:
-        return _assemble(arrays, header)
-    except ModelFileError as error:
-        raise ModelFileError(f"{path}: {error}") from error
-    except (KeyError, TypeError, ValueError) as error:
-        raise ModelFileError(f"{path} lacks a part of the model or holds one of the wrong shape: {error}.") from error
-
-
-def _dismantle(model: LangevinModel) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
-    score, mobility = model.score, model.mobility
-    arrays = {
-        f"score.function{jax.tree_util.keystr(path)}": np.asarray(leaf)
-        for path, leaf in jax.tree_util.tree_leaves_with_path(score.function)
-    }
-    arrays |= {
-        "score.stein": score.stein,
-        "score.covariance": score.covariance,
-        **{f"score.{name}": value for name in _OPTIONAL if (value := getattr(score, name)) is not None},
-        "units.mean": model.units.mean,
-        "units.std": model.units.std,
-        "mobility.matrix": mobility.matrix,
-        "mobility.standard_error": mobility.standard_error,
-        "mobility.replicas": mobility.replicas,
-        "mobility.covariances": mobility.covariances,
-        "states": model.states,
-    }
-    transform, stored = (None, {}) if model.transform is None else preprocess.pack(model.transform.to_dict())
-    arrays |= stored
-    network = score.function.network
-    header = {
-        "network": None if network is None else network.architecture,
-        "score": {
-            "noise_level": score.noise_level,
-            "stein_standard_error": score.stein_standard_error,
-            "diagnostics": score.diagnostics,
-        },
-        "mobility": {"method": mobility.method, "diagnostics": mobility.diagnostics},
-        "dt": model.dt,
-        "names": model.names,
-        "unit_labels": model.unit_labels,
-        "time_unit": model.time_unit,
-        "provenance": model.provenance,
-        "transform": transform,
-        "start": model.start,
-    }
-    return arrays, header
-
-
-def _assemble(arrays: dict[str, np.ndarray], header: dict[str, Any]) -> LangevinModel:
-    dimension = len(header["names"])
-    blank = Score.linear(np.eye(dimension))
-    if header["network"] is not None:
-        network = rebuilt(header["network"], dimension)
-        blank = Score.learned(network, np.eye(dimension), np.zeros(dimension), np.zeros(dimension))
-    blank = blank.in_frame(arrays.get("score.frame"))
-    leaves, structure = jax.tree_util.tree_flatten_with_path(blank)
-    stored = [
-        jnp.asarray(arrays[f"score.function{jax.tree_util.keystr(path)}"]).reshape(leaf.shape) for path, leaf in leaves
-    ]
-    score = ScoreFit(
-        jax.tree_util.tree_unflatten(structure, stored),
-        stein=arrays["score.stein"],
-        covariance=arrays["score.covariance"],
-        **{name: arrays.get(f"score.{name}") for name in _OPTIONAL},
-        **header["score"],
-    )
-    parts = {name: arrays[f"mobility.{name}"] for name in ("matrix", "standard_error", "replicas", "covariances")}
-    mobility = Mobility(**parts, **header["mobility"])
-    transform = header.get("transform")
-    return LangevinModel(
-        Standardizer(arrays["units.mean"], arrays["units.std"]),
-        score,
-        mobility,
-        header["dt"],
-        tuple(header["names"]),
-        tuple(header["unit_labels"]),
-        header["time_unit"],
-        arrays["states"],
-        header["provenance"],
-        None if transform is None else preprocess.from_dict(preprocess.unpack(transform, arrays)),
-        header.get("start", 0.0),
-    )
+    return LangevinModel(**storage.read(path))

@@ -7,30 +7,52 @@ array; the arrays are stored by the name of their place in the model.
 import json
 import os
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save
 
 from .._core import files
 from .._core.errors import ModelFileError
+from ..data import Standardizer, preprocess
+from ..estimate.mobility import Mobility
+from ..estimate.networks import rebuilt
+from ..estimate.score import Score, ScoreFit
+
+if TYPE_CHECKING:
+    from .langevin import LangevinModel
 
 FORMAT = "effective-langevin"
 FORMAT_VERSION = 1
+_OPTIONAL = ("frame", "restoring")
 
 
-def write(path: str | os.PathLike, arrays: dict[str, np.ndarray], header: dict[str, Any]) -> None:
+def write(path: str | os.PathLike, model: "LangevinModel") -> None:
     """Write the file whole or not at all: a full disk or an interrupt leaves the old file intact."""
     path = Path(path)
     if not path.parent.is_dir():
         raise ModelFileError(f"Cannot save to {path}: the folder {path.parent} does not exist.")
+    arrays, header = _dismantle(model)
     metadata = {"format": FORMAT, "format_version": str(FORMAT_VERSION), "model": json.dumps(header)}
     try:
         with files.replaced(path) as temporary:
             temporary.write_bytes(_ordered(save({n: np.ascontiguousarray(a) for n, a in arrays.items()}, metadata)))
     except (OSError, SafetensorError) as error:
         raise ModelFileError(f"Cannot write {path}: {error}.") from error
+
+
+def read(path: str | os.PathLike) -> dict[str, Any]:
+    """Return the fields of a model written by `write`."""
+    arrays, header = _parse(path)
+    try:
+        return _assemble(arrays, header)
+    except ModelFileError as error:
+        raise ModelFileError(f"{path}: {error}") from error
+    except (KeyError, TypeError, ValueError) as error:
+        raise ModelFileError(f"{path} lacks a part of the model or holds one of the wrong shape: {error}.") from error
 
 
 def _ordered(content: bytes) -> bytes:
@@ -43,8 +65,8 @@ def _ordered(content: bytes) -> bytes:
     return len(text).to_bytes(8, "little") + text + content[start:]
 
 
-def read(path: str | os.PathLike) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
-    """Arrays and header of a file made by `write`."""
+def _parse(path: str | os.PathLike) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
+    """Return the arrays and the header of a file made by `write`."""
     path = Path(path)
     if not path.is_file():
         raise ModelFileError(f"There is no model file at {path}.")
@@ -69,3 +91,79 @@ def read(path: str | os.PathLike) -> tuple[dict[str, np.ndarray], dict[str, Any]
         return arrays, json.loads(metadata.get("model", ""))
     except ValueError as error:
         raise ModelFileError(f"The header of {path} is damaged: {error}.") from error
+
+
+def _dismantle(model: "LangevinModel") -> tuple[dict[str, np.ndarray], dict[str, Any]]:
+    score, mobility = model.score, model.mobility
+    arrays = {
+        f"score.function{jax.tree_util.keystr(path)}": np.asarray(leaf)
+        for path, leaf in jax.tree_util.tree_leaves_with_path(score.function)
+    }
+    arrays |= {
+        "score.stein": score.stein,
+        "score.covariance": score.covariance,
+        **{f"score.{name}": value for name in _OPTIONAL if (value := getattr(score, name)) is not None},
+        "units.mean": model.units.mean,
+        "units.std": model.units.std,
+        "mobility.matrix": mobility.matrix,
+        "mobility.standard_error": mobility.standard_error,
+        "mobility.replicas": mobility.replicas,
+        "mobility.covariances": mobility.covariances,
+        "states": model.states,
+    }
+    transform, stored = (None, {}) if model.transform is None else preprocess.pack(model.transform.to_dict())
+    arrays |= stored
+    network = score.function.network
+    header = {
+        "network": None if network is None else network.architecture,
+        "score": {
+            "noise_level": score.noise_level,
+            "stein_standard_error": score.stein_standard_error,
+            "diagnostics": score.diagnostics,
+        },
+        "mobility": {"method": mobility.method, "diagnostics": mobility.diagnostics},
+        "dt": model.dt,
+        "names": model.names,
+        "unit_labels": model.unit_labels,
+        "time_unit": model.time_unit,
+        "provenance": model.provenance,
+        "transform": transform,
+        "start": model.start,
+    }
+    return arrays, header
+
+
+def _assemble(arrays: dict[str, np.ndarray], header: dict[str, Any]) -> dict[str, Any]:
+    dimension = len(header["names"])
+    blank = Score.linear(np.eye(dimension))
+    if header["network"] is not None:
+        network = rebuilt(header["network"], dimension)
+        blank = Score.learned(network, np.eye(dimension), np.zeros(dimension), np.zeros(dimension))
+    blank = blank.in_frame(arrays.get("score.frame"))
+    leaves, structure = jax.tree_util.tree_flatten_with_path(blank)
+    stored = [
+        jnp.asarray(arrays[f"score.function{jax.tree_util.keystr(path)}"]).reshape(leaf.shape) for path, leaf in leaves
+    ]
+    score = ScoreFit(
+        jax.tree_util.tree_unflatten(structure, stored),
+        stein=arrays["score.stein"],
+        covariance=arrays["score.covariance"],
+        **{name: arrays.get(f"score.{name}") for name in _OPTIONAL},
+        **header["score"],
+    )
+    parts = {name: arrays[f"mobility.{name}"] for name in ("matrix", "standard_error", "replicas", "covariances")}
+    mobility = Mobility(**parts, **header["mobility"])
+    transform = header.get("transform")
+    return {
+        "units": Standardizer(arrays["units.mean"], arrays["units.std"]),
+        "score": score,
+        "mobility": mobility,
+        "dt": header["dt"],
+        "names": tuple(header["names"]),
+        "unit_labels": tuple(header["unit_labels"]),
+        "time_unit": header["time_unit"],
+        "states": arrays["states"],
+        "provenance": header["provenance"],
+        "transform": None if transform is None else preprocess.from_dict(preprocess.unpack(transform, arrays)),
+        "start": header.get("start", 0.0),
+    }

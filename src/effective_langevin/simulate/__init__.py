@@ -1,6 +1,14 @@
 """Stage 4: one-step maps of a stochastic differential equation and ensembles of them in one compiled loop."""
 
-from .ensemble import Ensemble, integrate
+from .ensemble import Ensemble, integrate, survivors
 from .steppers import EulerMaruyama, ExponentialEuler, LeimkuhlerMatthews, StochasticHeun
 
-__all__ = ["Ensemble", "EulerMaruyama", "ExponentialEuler", "LeimkuhlerMatthews", "StochasticHeun", "integrate"]
+__all__ = [
+    "Ensemble",
+    "EulerMaruyama",
+    "ExponentialEuler",
+    "LeimkuhlerMatthews",
+    "StochasticHeun",
+    "integrate",
+    "survivors",
+]

@@ -1,5 +1,6 @@
 """Ensembles: all members, all steps, one compiled loop; a diverged member is marked and the rest goes on."""
 
+import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
@@ -11,6 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from .._core import progress
+from .._core.errors import DivergenceError, EstimateWarning
 from .._core.types import Paths
 from ..execution.batches import on_all_cores, one_cpu
 from ..execution.devices import spread
@@ -22,7 +24,7 @@ _SHARES = 64
 _AT_ONCE_ON_A_GPU = 2
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Ensemble:
     """Saved states of all members; a diverged member is NaN from the frame in which it left the finite numbers."""
 
@@ -72,6 +74,24 @@ def integrate(
                 tick(len(saved[-1]))
     paths = np.concatenate(saved).transpose(1, 0, 2)
     return Ensemble(paths, ~np.all(np.isfinite(paths[:, -1]), axis=1))
+
+
+def survivors(run: Ensemble, step: float) -> np.ndarray:
+    """The paths of the members that stayed finite, (member, time, var); the others are counted in a warning."""
+    members = len(run.diverged)
+    if run.diverged.all():
+        raise DivergenceError(
+            f"All {members} members diverged at step {step:g}. Give a smaller `step`, or refit with a "
+            "larger noise level: the learned score may point outwards beyond the data."
+        )
+    if run.diverged.any():
+        warnings.warn(
+            f"{int(run.diverged.sum())} of {members} members diverged at step {step:g} and were left out. "
+            "Give a smaller `step`.",
+            EstimateWarning,
+            stacklevel=3,
+        )
+    return run.paths[run.alive]
 
 
 def _drawn(advance, state, key, step, bound, calls: int, counts: tuple[int, int, int]) -> Iterator[Paths]:

@@ -4,9 +4,10 @@ A stepper is a strategy; `stepper.advance(equation, step)` returns the map (x, d
 data, so that one compilation serves every model of the same shape. dW has variance `step` per component.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar
 
 import equinox as eqx
 import jax
@@ -44,12 +45,17 @@ class Equation(eqx.Module):
         return jnp.sqrt(2.0) * times(self.noise, dw)
 
 
-class Stepper(Protocol):
-    """A strategy that turns an equation and a step into a one-step map."""
+class Stepper(ABC):
+    """A strategy that turns an equation and a step into a one-step map.
 
+    `resolution` is the default step, in units of the fastest time scale of the drift.
+    """
+
+    resolution: ClassVar[float] = 0.05
+
+    @abstractmethod
     def advance(self, equation: Equation, step: float) -> Callable[[State, Noise], State]:
-        """The map (x, dW) -> x'."""
-        ...
+        """Return the map (x, dW) -> x'."""
 
 
 class _EulerMap(eqx.Module):
@@ -84,8 +90,10 @@ class _ExponentialMap(eqx.Module):
 
 
 @dataclass(frozen=True)
-class EulerMaruyama:
+class EulerMaruyama(Stepper):
     """x' = x + drift h + sqrt(2) noise dW. Weak order 1; also right for state-dependent (Ito) noise."""
+
+    resolution: ClassVar[float] = 0.05
 
     def advance(self, equation: Equation, step: float) -> _EulerMap:
         """The Euler-Maruyama map."""
@@ -115,12 +123,14 @@ class AroundCircles(eqx.Module):
 
 
 @dataclass(frozen=True)
-class LeimkuhlerMatthews:
+class LeimkuhlerMatthews(Stepper):
     """The Euler step driven by the mean of two successive increments, for reversible equations (symmetric Phi).
 
     The steady state is then of second order in the step, and exact at any stable step where the drift is linear: the
     cheapest way to a right density when the drift is stiff. With circulation it is only of first order.
     """
+
+    resolution: ClassVar[float] = 0.5
 
     def advance(self, equation: Equation, step: float) -> _LeimkuhlerMatthewsMap:
         """The map; whoever supplies the increments averages them."""
@@ -129,8 +139,10 @@ class LeimkuhlerMatthews:
 
 
 @dataclass(frozen=True)
-class StochasticHeun:
+class StochasticHeun(Stepper):
     """Trapezoidal drift with one noise increment: weak order 2 for additive noise."""
+
+    resolution: ClassVar[float] = 0.2
 
     def advance(self, equation: Equation, step: float) -> _HeunMap:
         """The Heun map; refuses state-dependent noise, for which it would converge to another equation."""
@@ -139,11 +151,13 @@ class StochasticHeun:
 
 
 @dataclass(frozen=True)
-class ExponentialEuler:
+class ExponentialEuler(Stepper):
     """The linear part of the drift solved exactly with its exact noise, the rest by an exponential Euler step.
 
     x' = e^{Lh} x + h phi1(Lh) (drift(x) - L x) + N dW with N N^T h = 2 int_0^h e^{Lu} Phi_S e^{L^T u} du.
     """
+
+    resolution: ClassVar[float] = 0.1
 
     def advance(self, equation: Equation, step: float) -> _ExponentialMap:
         """The exponential map; the matrices are computed once, in float64."""

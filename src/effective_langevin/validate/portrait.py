@@ -8,7 +8,7 @@ from scipy.special import stdtrit
 
 from .._core.format import after_number, plus_minus, short, typeset
 from ..model import LangevinModel
-from ..model.dynamics import Circulation, EntropyProduction, Timescales
+from ..model.analysis import Circulation, EntropyProduction, Timescales
 from .ring import channels_of
 
 _FALSE_ALARM = 0.0027

@@ -10,7 +10,7 @@ from scipy.linalg import sqrtm
 
 import effective_langevin as el
 from effective_langevin.estimate.score import Score, ScoreFit
-from effective_langevin.model import dynamics
+from effective_langevin.model import analysis
 
 SCALE = np.array([3.0, 0.2, 40.0])
 DRIFT = np.array([[1.0, 1.7, 0.0], [-0.9, 1.5, 0.4], [0.2, -0.3, 0.35]])
@@ -34,7 +34,16 @@ def exact_model(process, scale, members: int = 100) -> el.LangevinModel:
     )
     states = np.random.default_rng(0).multivariate_normal(np.zeros(size), covariance, members) * scale
     names = tuple(f"x{i}" for i in range(size))
-    return el.LangevinModel(units, score, mobility, 0.1, names, ("",) * size, "", states)
+    return el.LangevinModel(
+        units=units,
+        score=score,
+        mobility=mobility,
+        dt=0.1,
+        names=names,
+        unit_labels=("",) * size,
+        time_unit="",
+        states=states,
+    )
 
 
 @pytest.fixture(scope="module")
@@ -117,9 +126,9 @@ def test_modes_of_equal_rates_do_not_turn_by_rounding():
     modes, size = np.arange(17.0)[:, None, None], 32
     rates, noise = ring.joined(1.0 + modes**2, size), ring.joined(1 + np.sqrt(modes), size)
     covariance = np.linalg.inv(rates) @ noise @ noise.T
-    draws = dynamics.Draws(noise @ noise.T, covariance, np.empty((0, size, size)), np.empty((0, size, size)))
+    draws = analysis.Draws(noise @ noise.T, covariance, np.empty((0, size, size)), np.empty((0, size, size)))
     assert np.iscomplex(np.linalg.eigvals(draws.phi @ np.linalg.inv(draws.covariance))).any()
-    assert np.isinf(dynamics.relaxation(draws).period).all()
+    assert np.isinf(analysis.relaxation(draws).period).all()
 
 
 def test_one_variable_relaxes_and_does_not_turn():

@@ -7,7 +7,7 @@ import pytest
 
 import effective_langevin as el
 from effective_langevin.estimate.score import Score
-from effective_langevin.model.steady import tilted
+from effective_langevin.model.variance_correction import tilted
 
 
 @pytest.fixture(scope="module")

@@ -18,7 +18,7 @@ from .._core.types import Matrix, Samples, Vector
 _ROUNDING = 1e-9
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Timescales:
     """Relaxation times of the linearised model, slowest first; `period` is infinite where a mode does not oscillate.
 
@@ -38,7 +38,7 @@ class Timescales:
         return weights / weights.sum(axis=1, keepdims=True)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Circulation:
     """Rotations of the model in planes, fastest first: `frequency` in radians per unit of time.
 
@@ -69,7 +69,7 @@ class EntropyProduction:
     bias: float
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Draws:
     """Phi and C in standardised units, and the same from blocks of time drawn with replacement."""
 
