@@ -1,21 +1,91 @@
-"""What the pages take from files of the repository when they are built: tables of results, metrics, figures.
+"""Text that comes from result files: docs/benchmarks.md, the table of the README, and tables inside the pages.
 
-A line `<!-- table: PATH -->`, `<!-- metrics: PATH -->` (JSON, {row: {metric: value}}) or
-`<!-- figure: PATH | CAPTION -->` is replaced. A path may be a pattern: the first match is taken. What has not been made
-yet leaves a sentence that says so.
+    python -m docs.generated
+
+writes docs/benchmarks.md from docs/benchmarks.md.jinja and the table of README.md, both from the files in
+benchmarks/results and examples/paper. Tests fail when either is out of date.
+
+In the other pages a line `<!-- table: PATH -->`, `<!-- metrics: PATH -->` (JSON, {row: {metric: value}}) or
+`<!-- figure: PATH | CAPTION -->` is replaced when Sphinx builds them. PATH may be a pattern; its first match is taken.
 """
 
 import json
 import re
 from pathlib import Path
+from typing import Any
+
+import jinja2
+import numpy as np
 
 ROOT = Path(__file__).parent.parent
+BENCHMARKS, README = ROOT / "docs" / "benchmarks.md", ROOT / "README.md"
 _WANTED = re.compile(r"^<!-- (table|metrics|figure): (\S+)(?: \| (.+))? -->$", re.MULTILINE)
+_MEASURED = re.compile(r"(<!-- measured.*? -->\n).*?(<!-- end -->)", re.DOTALL)
 
 
 def filled(page: str) -> str:
-    """The page with its tables and figures put in."""
+    """Return the page with its tables and figures in place of the comments that ask for them."""
     return _WANTED.sub(lambda wanted: _content(*wanted.groups()), page)
+
+
+def benchmarks() -> str:
+    """Return the text of docs/benchmarks.md."""
+    return _environment().from_string((ROOT / "docs" / "benchmarks.md.jinja").read_text(encoding="utf-8")).render()
+
+
+def readme() -> str:
+    """Return the README with its table read from the results again."""
+    rows = load("examples/paper/wells/metrics.json")
+    ours, published = rows["IntegratedResponse"], rows["FiniteVolume as published"]
+    lines = ["| | this package | recipe of the paper | two halves of the data |", "|---|---|---|---|"]
+    names = {
+        "mobility_error": "mobility Phi, relative error",
+        "pdf_kl_max": "densities, KL divergence (nats)",
+        "acf_rmse": "autocorrelations, rms difference",
+        "covariance_error": "covariances, relative error",
+    }
+    for name, label in names.items():
+        half = short(ours[f"{name}_floor"]) if f"{name}_floor" in ours else ""
+        lines.append(f"| {label} | {with_error(ours, name)} | {with_error(published, name)} | {half} |")
+    coarse = load("benchmarks/results/sampling_interval.json")
+    worst = max(row["IntegratedResponse (default)"] for seeds in coarse.values() for row in seeds.values())
+    lines += [
+        "",
+        f"With default settings and 1e6 samples at dt = {', '.join(coarse)}, the mobility error is at most",
+        f"{worst:.3f} over three seeds (`python -m benchmarks.sampling_interval`).",
+    ]
+    text = "\n".join(lines)
+    return _MEASURED.sub(lambda found: f"{found[1]}{text}\n{found[2]}", README.read_text(encoding="utf-8"))
+
+
+def load(path: str) -> Any:
+    """Read a JSON file of the repository."""
+    return json.loads((ROOT / path).read_text(encoding="utf-8"))
+
+
+def table(text: str) -> str:
+    """Return the first Markdown table of a text."""
+    rows = re.search(r"(^\|.*\n)+", text, flags=re.MULTILINE)
+    if rows is None:
+        raise ValueError("A page asks for a table of a file that holds none.")
+    return rows[0]
+
+
+def metrics(text: str) -> str:
+    """Return a table with one column per entry of a JSON object whose values are objects of numbers."""
+    rows = {name: row for name, row in json.loads(text).items() if isinstance(row, dict) and name != "extra"}
+    names = list(dict.fromkeys(metric for row in rows.values() for metric in row))
+    lines = ["| | " + " | ".join(rows) + " |", "|---|" + "---|" * len(rows)]
+    for name in names:
+        cells = (f"{row[name]:.4f}" if name in row else "" for row in rows.values())
+        lines.append(f"| `{name}` | " + " | ".join(cells) + " |")
+    return "\n".join(lines)
+
+
+def figure(path: Path, caption: str) -> str:
+    """Return a figure of the repository with its caption."""
+    place = path.relative_to(ROOT)
+    return f":::{{figure}} ../{place}\n:alt: {re.sub('[$`]', '', caption)}\n\n{caption}\n:::"
 
 
 def _content(kind: str, pattern: str, caption: str | None) -> str:
@@ -27,26 +97,64 @@ def _content(kind: str, pattern: str, caption: str | None) -> str:
     return (table if kind == "table" else metrics)(found[0].read_text(encoding="utf-8"))
 
 
-def table(text: str) -> str:
-    """The first Markdown table of a text."""
-    rows = re.search(r"(^\|.*\n)+", text, flags=re.MULTILINE)
-    if rows is None:
-        raise ValueError("A page asks for a table of a file that holds none.")
-    return rows[0]
+def _environment() -> jinja2.Environment:
+    """Return the functions that the template of docs/benchmarks.md calls."""
+    environment = jinja2.Environment(
+        undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True
+    )
+    environment.globals |= {
+        "load": load,
+        "table": lambda path: table(_text(path)).rstrip("\n"),
+        "metrics": lambda path: metrics(_text(path)),
+        "sections": _sections,
+        "with_error": with_error,
+        "slope": _slope,
+        "step_for": _step_for,
+        "ratio": _gpu_ratio,
+    }
+    return environment
 
 
-def metrics(text: str) -> str:
-    """A table with one column per entry of a JSON object whose values are objects of numbers."""
-    rows = {name: row for name, row in json.loads(text).items() if isinstance(row, dict) and name != "extra"}
-    names = list(dict.fromkeys(metric for row in rows.values() for metric in row))
-    lines = ["| | " + " | ".join(rows) + " |", "|---|" + "---|" * len(rows)]
-    for name in names:
-        cells = (f"{row[name]:.4f}" if name in row else "" for row in rows.values())
-        lines.append(f"| `{name}` | " + " | ".join(cells) + " |")
-    return "\n".join(lines)
+def _text(path: str) -> str:
+    return (ROOT / path).read_text(encoding="utf-8")
 
 
-def figure(path: Path, caption: str) -> str:
-    """A figure of the repository with its caption."""
-    place = path.relative_to(ROOT)
-    return f":::{{figure}} ../{place}\n:alt: {re.sub('[$`]', '', caption)}\n\n{caption}\n:::"
+def _sections(path: str) -> str:
+    """Return the sections of a file of results, one heading level lower."""
+    text = _text(path)
+    return re.sub(r"^## ", "### ", text[text.index("\n## ") + 1 :], flags=re.MULTILINE).rstrip("\n")
+
+
+def with_error(row: dict[str, float], name: str) -> str:
+    """Return a metric ± its standard error, if there is one, with two digits of the error."""
+    error = row.get(f"{name}_se")
+    return short(row[name]) if error is None else f"{short(row[name], error)} ± {short(error, error)}"
+
+
+def short(value: float, error: float | None = None) -> str:
+    """Return a number with as many decimals as two digits of its error need (10 % of itself by default)."""
+    decimals = 1 - int(np.floor(np.log10(error or abs(value) / 10)))
+    return f"{value:.{max(decimals, 0)}f}"
+
+
+def _gpu_ratio(accuracy: str, stepper: str) -> float:
+    """Return the time of a stepper over that of Euler-Maruyama for one wanted accuracy."""
+    rows = load("benchmarks/results/gpu.json")["accuracy"]["results"]
+    wanted = f"Kuramoto-Sivashinsky, U-Net, {accuracy}", stepper
+    return next(row["ratio"] for row in rows if (row["case"], row["contender"]) == wanted)
+
+
+def _slope(found: dict[str, list[float]], kind: str) -> float:
+    """Return the order of an error in the step, from its three smallest steps."""
+    return float(np.polyfit(np.log(found["step"][-3:]), np.log(np.abs(found[kind][-3:])), 1)[0])
+
+
+def _step_for(found: dict[str, list[float]], kind: str, error: float) -> float:
+    """Return the step at which an error is reached, interpolated in logarithms."""
+    steps, errors = np.log(found["step"])[::-1], np.log(np.abs(found[kind]))[::-1]
+    return float(np.exp(np.interp(np.log(error), errors, steps)))
+
+
+if __name__ == "__main__":
+    BENCHMARKS.write_text(benchmarks(), encoding="utf-8")
+    README.write_text(readme(), encoding="utf-8")

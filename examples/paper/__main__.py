@@ -13,6 +13,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 import effective_langevin as el
+from docs.generated import short, with_error
 from effective_langevin._core import progress
 from effective_langevin.systems import FokkerPlanck
 from effective_langevin.validate.comparison import METRICS
@@ -107,18 +108,14 @@ def constant_closure(system, tau: np.ndarray) -> tuple[float, float]:
 
 
 def table(rows: dict[str, dict[str, float]]) -> str:
-    head = ["| | " + " | ".join(rows) + " |", "|---|" + "---|" * len(rows)]
-    names = [n for n in (*METRICS, "path_correlation") if n in next(iter(rows.values()))]
-
-    def cell(row, name):
-        error, floor = row.get(f"{name}_se"), row.get(f"{name}_floor")
-        text = f"{row[name]:.4f}" + (f" ± {error:.4f}" if error is not None else "")
-        return text + (f" (floor {floor:.4f})" if floor is not None else "")
-
-    return (
-        "\n".join([*head, *(f"| `{n}` | " + " | ".join(cell(r, n) for r in rows.values()) + " |" for n in names)])
-        + "\n"
-    )
+    """Metrics of both models ± standard error, and the same distance between two halves of the data."""
+    first = next(iter(rows.values()))
+    lines = ["| | " + " | ".join(rows) + " | two halves of the data |", "|---|" + "---|" * (len(rows) + 1)]
+    for name in (n for n in (*METRICS, "path_correlation") if n in first):
+        half = first.get(f"{name}_floor")
+        cells = [with_error(row, name) for row in rows.values()] + ["" if half is None else short(half)]
+        lines.append(f"| `{name}` | " + " | ".join(cells) + " |")
+    return "\n".join(lines) + "\n"
 
 
 def main(name: str) -> None:

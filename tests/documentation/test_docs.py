@@ -21,7 +21,8 @@ def test_the_code_of_a_page_runs_and_prints_what_the_page_shows(page, tmp_path):
 
 
 def test_every_page_of_instructions_has_code():
-    assert {"README", "start", "data", "trust", "extending", "conventions"} <= {page.stem for page in WITH_CODE}
+    expected = {"README", "start", "data", "choosing", "trust", "extending", "conventions"}
+    assert expected <= {page.stem for page in WITH_CODE}
 
 
 @pytest.mark.parametrize(
@@ -54,6 +55,19 @@ def test_tables_come_from_the_files_they_are_said_to_come_from():
     assert page == (ROOT / "benchmarks/results/sampling_interval.md").read_text()
     assert "Not made yet" in generated.filled("<!-- figure: no/such/figure.png | A caption. -->")
     assert "| `a` | 1.0000 |  |" in generated.metrics('{"ours": {"a": 1}, "LIM": {"b": 2}, "extra": {"c": 3}}')
+
+
+def test_the_benchmarks_and_the_table_of_the_readme_are_those_of_the_result_files():
+    """`python -m docs.generated` writes both again."""
+    assert generated.BENCHMARKS.read_text(encoding="utf-8") == generated.benchmarks()
+    assert generated.README.read_text(encoding="utf-8") == generated.readme()
+
+
+def test_the_readme_is_short_and_has_its_two_commands():
+    text = generated.README.read_text(encoding="utf-8")
+    assert len(text.splitlines()) <= 110
+    assert "\n    pip install . && effective-langevin demo\n" in text
+    assert "\n    pip install '.[test]' && pytest\n" in text
 
 
 @pytest.fixture(scope="module")
