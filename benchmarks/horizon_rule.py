@@ -59,11 +59,14 @@ def wells(seed: int) -> dict[str, dict[str, float]]:
     for stride in STRIDES:
         series = fine.thin(stride)
         model = el.fit(series, score=el.KGMM(noise_level=0.05), seed=seed)
-        standard, exact = series.map(model.units.to_standard), model.units.mobility_to_standard(system.mobility)
+        standard, exact = (
+            series.map(model.standardizer.to_standard),
+            model.standardizer.mobility_to_standard(system.mobility),
+        )
         ends = np.cumsum([len(s) for s in series.segments])[:-1]
         for name, scores in (
             ("learned", np.split(model.score.function.over(standard.stacked().astype(np.float32)), ends)),
-            ("exact", [system.score_function(s) * model.units.std for s in series.segments]),
+            ("exact", [system.score_function(s) * model.standardizer.std for s in series.segments]),
         ):
             found[f"wells, {name} score, dt = {stride * 0.01:g}, seed {seed}"] = errors(standard, scores, exact)
     return found

@@ -32,7 +32,7 @@ class Parts:
         self.equation = eqx.tree_at(lambda e: e.drift.score, model._equation(), model.score.function)
         self.phi = np.asarray(self.equation.drift.phi)
         self.factor = np.asarray(self.equation.noise)
-        self.states = np.asarray(model.units.to_standard(model.states), np.float32)
+        self.states = np.asarray(model.standardizer.to_standard(model.states), np.float32)
         self.score = model.score.function
 
     @property

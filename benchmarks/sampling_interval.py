@@ -35,7 +35,7 @@ def measure(dt: float, seed: int, samples: int = 1_000_000, members: int = 100) 
     system = el.systems.AsymmetricWells()
     series = system.simulate(samples / members * dt, dt, members=members, seed=seed)
     model = el.fit(series, seed=seed)
-    standard = series.map(model.units.to_standard)
+    standard = series.map(model.standardizer.to_standard)
     errors = {}
     for name, strategy in ESTIMATORS.items():
         if name.startswith("IntegratedResponse"):
@@ -45,7 +45,7 @@ def measure(dt: float, seed: int, samples: int = 1_000_000, members: int = 100) 
                 warnings.simplefilter("ignore", el.EstimateWarning)
                 phi = estimate_mobility(
                     standard, model.score, strategy, NoSymmetry(), key=jax.random.key(seed)
-                ).to_physical(model.units)
+                ).to_physical(model.standardizer)
         errors[name] = mobility_error(phi.matrix, system.mobility)
     return errors
 

@@ -29,11 +29,11 @@ def measure(seed: int) -> dict[str, dict[str, float]]:
     for stride in STRIDES:
         series = fine.thin(stride)
         model = el.fit(series, seed=seed)
-        standard, key = series.map(model.units.to_standard), jax.random.key(0)
-        scores = [system.score_function(s) * model.units.std for s in series.segments]
+        standard, key = series.map(model.standardizer.to_standard), jax.random.key(0)
+        scores = [system.score_function(s) * model.standardizer.std for s in series.segments]
         exact = el.IntegratedResponse().infer_from(standard, scores, NoSymmetry(), np.zeros((2, 2))).phi
         variation = estimate_mobility(standard, model.score, QuadraticVariation(), NoSymmetry(), key=key).matrix
-        truth, size = model.units.mobility_to_standard(system.mobility), np.linalg.norm(system.mobility)
+        truth, size = model.standardizer.mobility_to_standard(system.mobility), np.linalg.norm(system.mobility)
         found[f"{stride * FINE:g}"] = {
             "mobility_error": mobility_error(model.mobility.matrix, system.mobility),
             "standard_error": float(np.linalg.norm(model.mobility.standard_error) / size),

@@ -57,7 +57,7 @@ def test_a_sample_is_a_series_like_the_one_learned_from(fitted):
     assert path.shape == (3000, 2)
     np.testing.assert_array_equal(path, fitted.sample(3000, seed=1))
     # 300 time units, of which 2 are one independent sample: 4 standard errors of a variance are 4 sqrt(2 / 150) = 0.46
-    assert path.std(axis=0) == pytest.approx(fitted.model_.units.std, rel=0.25)
+    assert path.std(axis=0) == pytest.approx(fitted.model_.standardizer.std, rel=0.25)
 
 
 def test_before_fit_there_is_nothing_to_sample():

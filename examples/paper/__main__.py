@@ -136,7 +136,9 @@ def main(name: str) -> None:
         extra["constant_closure_acf_rmse_on_0_5"] = constant_closure(system, tau)[0]
         extra["constant_closure_integral_time_ratio"] = constant_closure(system, np.arange(0, 20.01, config["dt"]))[1]
         extra["constant_closure_acf_rmse"] = constant_closure(system, validations[OURS].data_statistics.tau)[0]
-        extra["standardised_mobility"] = models[OURS].units.mobility_to_standard(models[OURS].mobility.matrix)[0, 0]
+        extra["standardised_mobility"] = models[OURS].standardizer.mobility_to_standard(models[OURS].mobility.matrix)[
+            0, 0
+        ]
     draw(truth, paths, validations).savefig(folder / "figure.png", dpi=110)
     (folder / "metrics.json").write_text(json.dumps({**rows, **extra}, indent=2) + "\n")
     readme = folder / "README.md"

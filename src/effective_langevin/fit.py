@@ -70,8 +70,8 @@ def fit(
         series, symmetry = _on_circles(series, angles)
     symmetry.check(series.dimension)
 
-    units = common_units(Standardizer.from_series(series), symmetry)
-    standard = series.map(units.to_standard)
+    standardizer = common_units(Standardizer.from_series(series), symmetry)
+    standard = series.map(standardizer.to_standard)
     with (
         progress.shown() if show_progress else nullcontext(),
         checkpoints.kept_in(checkpoint) if checkpoint else nullcontext(),
@@ -89,12 +89,12 @@ def fit(
 
     states = np.random.default_rng(seed).choice(series.stacked(), min(_KEPT_STATES, series.n_samples), replace=False)
     return LangevinModel(
-        units=units,
+        standardizer=standardizer,
         score=score_fit,
-        mobility=phi.to_physical(units),
+        mobility=phi.to_physical(standardizer),
         dt=series.dt,
         names=series.names,
-        unit_labels=series.units,
+        units=series.units,
         time_unit=series.time_unit,
         states=states,
         provenance=provenance,

@@ -44,7 +44,7 @@ def model(torus):
 
 def test_the_mobility_of_angles_is_that_of_the_process(model):
     """Each entry within 4 standard errors and the stated error of discretisation; its transpose is not."""
-    assert (model.names, model.unit_labels) == (("a", "b"), ("deg", "deg"))
+    assert (model.names, model.units) == (("a", "b"), ("deg", "deg"))
     scale = np.radians(1) ** 2
     found, error = model.mobility.matrix * scale, model.mobility.standard_error * scale
     allowed = 4 * error + model.mobility.discretisation_error * scale

@@ -375,7 +375,7 @@ def test_lifting_warns_and_enters_drift_and_noise_alike(linear_series):
         pytest.warns(el.EstimateWarning, match="not positive definite: the mobility was moved by"),
     ):
         model = el.fit(linear_series, score=el.Gaussian(), mobility=NotPositive())
-    phi = model.units.mobility_to_standard(model.mobility.matrix)
+    phi = model.standardizer.mobility_to_standard(model.mobility.matrix)
     np.testing.assert_allclose(phi, lift_eigenvalues(NEGATIVE), rtol=1e-9)
     factor = model.mobility.noise_factor
     np.testing.assert_allclose(factor @ factor.T, model.mobility.symmetric, rtol=1e-9)

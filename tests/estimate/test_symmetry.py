@@ -221,8 +221,8 @@ def fitted(process, symmetry):
 def test_fit_imposes_the_symmetry_on_units_score_and_mobility_and_records_it():
     symmetry = el.Translations()
     model = fitted(ring_process(6), symmetry)
-    assert np.ptp(model.units.mean) == 0
-    assert np.ptp(model.units.std) < 1e-12
+    assert np.ptp(model.standardizer.mean) == 0
+    assert np.ptp(model.standardizer.std) < 1e-12
     for matrix in (model.mobility.matrix, model.score.covariance, model.score.stein, model.score.function.precision):
         np.testing.assert_allclose(matrix, symmetry.project(np.asarray(matrix, float)), atol=1e-6)
     assert model.provenance["symmetry"] == {"kind": "Translations", "channels": 1, "continuous": False}
@@ -240,7 +240,7 @@ def test_fit_warns_when_the_data_do_not_respect_the_symmetry():
 def test_without_a_symmetry_nothing_is_tested_or_projected():
     model = fitted(uneven_ring_process(6), None)
     assert "symmetry_distance" not in model.diagnostics["mobility"]
-    assert np.ptp(model.units.std) > 0.1
+    assert np.ptp(model.standardizer.std) > 0.1
 
 
 def test_the_gaussian_score_with_a_symmetry_is_the_inverse_of_the_mean_covariance():

@@ -35,12 +35,12 @@ def exact_model(process, scale, members: int = 100) -> el.LangevinModel:
     states = np.random.default_rng(0).multivariate_normal(np.zeros(size), covariance, members) * scale
     names = tuple(f"x{i}" for i in range(size))
     return el.LangevinModel(
-        units=units,
+        standardizer=units,
         score=score,
         mobility=mobility,
         dt=0.1,
         names=names,
-        unit_labels=("",) * size,
+        units=("",) * size,
         time_unit="",
         states=states,
     )

@@ -206,12 +206,12 @@ def blurred_model(spread, level=0.5):
     mobility = el.Mobility(np.diag([4.0, 2.0]), np.zeros((2, 2)), "exact", np.zeros((0, 2, 2)))
     states = np.random.default_rng(0).multivariate_normal(units.mean, 4 * covariance, 500)
     return el.LangevinModel(
-        units=units,
+        standardizer=units,
         score=score,
         mobility=mobility,
         dt=0.5,
         names=("x", "y"),
-        unit_labels=("", ""),
+        units=("", ""),
         time_unit="",
         states=states,
     )
@@ -281,6 +281,12 @@ def test_a_model_is_frozen_and_says_what_it_is(linear_model):
         linear_model.dt = 1.0
     assert repr(linear_model).startswith("LangevinModel(T, h; LogCorrelation mobility")
     assert linear_model.diagnostics["score"]["stein_error"] == linear_model.score.stein_error
+
+
+def test_units_are_labels_as_those_of_a_series(linear_model, linear_series):
+    assert linear_model.units == linear_series.units
+    with pytest.deprecated_call(match="now `model.units`"):
+        assert linear_model.unit_labels == linear_series.units
 
 
 def test_fit_asks_for_a_time_series_of_some_length():

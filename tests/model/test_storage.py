@@ -39,12 +39,19 @@ def test_load_is_the_inverse_of_save(name, request, tmp_path):
     for (_, a), (_, b) in zip(leaves, others):
         np.testing.assert_array_equal(a, b)
         assert a.dtype == b.dtype
-    for part in ("mobility.matrix", "mobility.standard_error", "units.mean", "units.std", "states", "score.stein"):
+    for part in (
+        "mobility.matrix",
+        "mobility.standard_error",
+        "standardizer.mean",
+        "standardizer.std",
+        "states",
+        "score.stein",
+    ):
         one, other = model, loaded
         for attribute in part.split("."):
             one, other = getattr(one, attribute), getattr(other, attribute)
         np.testing.assert_array_equal(one, other)
-    for part in ("dt", "names", "unit_labels", "time_unit"):
+    for part in ("dt", "names", "units", "time_unit"):
         assert getattr(model, part) == getattr(loaded, part)
     assert json.dumps(loaded.diagnostics) == json.dumps(model.diagnostics)
     assert json.dumps(loaded.provenance) == json.dumps(model.provenance)

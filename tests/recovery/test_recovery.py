@@ -32,13 +32,13 @@ def test_the_default_mobility_is_right_at_fine_and_coarse_sampling(dt):
 
 def test_the_published_recipe_is_biased_where_the_default_is_not(wells_at_005):
     series, model = wells_at_005
-    standard = series.map(model.units.to_standard)
+    standard = series.map(model.standardizer.to_standard)
     naive = estimate_mobility(
         standard, model.score, el.FiniteVolume(cells=761, correction="none"), NoSymmetry(), key=jax.random.key(0)
     )
     assert mobility_error(model.mobility.matrix, WELLS.mobility) <= 0.02
     # A finite difference at h = 0.05 has the truncation bias (h/2) C''(0): 20 % on this system.
-    assert 0.15 < mobility_error(naive.to_physical(model.units).matrix, WELLS.mobility) < 0.25
+    assert 0.15 < mobility_error(naive.to_physical(model.standardizer).matrix, WELLS.mobility) < 0.25
 
 
 def test_the_learned_wells_model_has_the_steady_state_and_the_clock_of_the_data(wells_at_005):
@@ -77,7 +77,7 @@ def test_a_five_dimensional_rotating_process_is_recovered_within_its_errors():
     deviation = np.abs(model.mobility.matrix - system.mobility) / model.mobility.standard_error
     assert deviation.max() <= 4
     # the model's drift -A (x - mu) and its noise must keep the covariance of the data: A C + C A^T = 2 Sigma Sigma^T
-    mean, factor = model.units.mean, model.mobility.noise_factor
+    mean, factor = model.standardizer.mean, model.mobility.noise_factor
     rates = -(model.drift(mean + np.eye(5)) - model.drift(mean)).T
     covariance = np.cov(series.stacked().T, bias=True)
     kept = solve_continuous_lyapunov(rates, 2 * factor @ factor.T)

@@ -127,7 +127,9 @@ def test_the_comparison_on_a_ring_is_in_standardised_units(reflecting):
         assert total == pytest.approx(POINTS, rel=1e-3 if side == "data" else 0.3)
     everything = np.ones(GROUPS)
     acf = reflecting.data_statistics.covariance(everything)
-    assert comparison.variances["data"][0, 0] == pytest.approx(acf.sum() / POINTS / reflecting.model.units.std[0] ** 2)
+    assert comparison.variances["data"][0, 0] == pytest.approx(
+        acf.sum() / POINTS / reflecting.model.standardizer.std[0] ** 2
+    )
 
 
 @pytest.mark.parametrize(
@@ -204,10 +206,10 @@ def test_paths_of_a_linear_model_are_exact_even_with_a_direction_that_has_no_var
     paths = results.linear_paths(model, 500.0, 64, seed=1)
     assert np.abs(paths.stacked().mean(axis=1)).max() < 1e-6
     phi, variance = (
-        ring.modes_of(model.units.mobility_to_standard(m))[0]
-        for m in (model.mobility.matrix, model.units.mobility_to_physical(model.score.covariance))
+        ring.modes_of(model.standardizer.mobility_to_standard(m))[0]
+        for m in (model.mobility.matrix, model.standardizer.mobility_to_physical(model.score.covariance))
     )
-    covariances = ring.mode_autocovariances(paths.map(model.units.to_standard).segments, 4)[:, 0, 1:]
+    covariances = ring.mode_autocovariances(paths.map(model.standardizer.to_standard).segments, 4)[:, 0, 1:]
     # 64 000 frames, in the slowest mode 1 in 20 of them independent: 2 % of the variance is one standard error
     np.testing.assert_allclose(covariances[0], variance[1:], rtol=0.08)
     decay = np.exp(-2.0 * phi[1:] / variance[1:])

@@ -106,7 +106,7 @@ def linear_paths(model: LangevinModel, duration: float, members: int, seed: int)
 
     The conserved mean of the flow leaves a direction without variance, in which no explicit step is short enough.
     """
-    phi, covariance = model.units.mobility_to_standard(model.mobility.matrix), model.score.covariance
+    phi, covariance = model.standardizer.mobility_to_standard(model.mobility.matrix), model.score.covariance
     values, vectors = np.linalg.eigh(covariance)
     kept = vectors[:, values > 1e-9 * values[-1]]
     c, phi = kept.T @ covariance @ kept, kept.T @ phi @ kept
@@ -119,8 +119,8 @@ def linear_paths(model: LangevinModel, duration: float, members: int, seed: int)
     for frame in frames:
         frame[:] = state
         state = state @ advance.T + rng.normal(size=state.shape) @ noise.T
-    paths = model.units.to_physical(np.swapaxes(frames, 0, 1) @ kept.T)
-    return TimeSeries(paths, model.dt, names=model.names, units=model.unit_labels, time_unit=model.time_unit)
+    paths = model.standardizer.to_physical(np.swapaxes(frames, 0, 1) @ kept.T)
+    return TimeSeries(paths, model.dt, names=model.names, units=model.units, time_unit=model.time_unit)
 
 
 @dataclass(frozen=True)
@@ -226,7 +226,7 @@ def _halves(segments: Sequence[np.ndarray]) -> tuple[Sequence[np.ndarray], Seque
 
 def _operators(model: LangevinModel) -> Arrays:
     """The matrices of the paper's second figure, and Phi by mode, in standardised units."""
-    phi = model.units.mobility_to_standard(model.mobility.matrix)
+    phi = model.standardizer.mobility_to_standard(model.mobility.matrix)
     found = model.mobility.diagnostics
     by_horizon = {
         key: np.asarray(found[key], float) for key in ("horizon", "phi_by_mode", "chosen_horizon") if key in found

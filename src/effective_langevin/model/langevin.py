@@ -1,6 +1,7 @@
 """`LangevinModel`: dx = Phi s(x) dt + sqrt(2) Sigma dW with Sigma Sigma^T = sym(Phi), in physical units."""
 
 import os
+import warnings
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -34,12 +35,12 @@ class LangevinModel:
     `simulate` comes back to the variables of the series.
     """
 
-    units: Standardizer
+    standardizer: Standardizer
     score: ScoreFit
     mobility: Mobility
     dt: float
     names: tuple[str, ...]
-    unit_labels: tuple[str, ...]
+    units: tuple[str, ...]
     time_unit: str
     states: Samples
     provenance: dict[str, Any] = field(default_factory=dict)
@@ -50,6 +51,12 @@ class LangevinModel:
     def dimension(self) -> int:
         """Number of variables of the equation."""
         return len(self.names)
+
+    @property
+    def unit_labels(self) -> tuple[str, ...]:
+        """Old name of `units`."""
+        warnings.warn("`model.unit_labels` is now `model.units`.", DeprecationWarning, stacklevel=2)
+        return self.units
 
     @property
     def diagnostics(self) -> dict[str, Any]:
@@ -67,8 +74,8 @@ class LangevinModel:
     def score_function(self, x: Samples) -> Samples:
         """grad ln p at each state, (..., var) -> (..., var), in the model's own variables."""
         x = self._states_like(x)
-        flat = self.units.to_standard(x.reshape(-1, self.dimension))
-        return self.units.score_to_physical(self.score.function.over(flat).astype(float)).reshape(x.shape)
+        flat = self.standardizer.to_standard(x.reshape(-1, self.dimension))
+        return self.standardizer.score_to_physical(self.score.function.over(flat).astype(float)).reshape(x.shape)
 
     def drift(self, x: Samples) -> Samples:
         """Phi s(x) at each state, (..., var) -> (..., var), in the model's own variables."""
@@ -167,10 +174,10 @@ class LangevinModel:
             blurred = paths.reshape(-1, self.dimension)
             paths = self.score.expected_clean(blurred).reshape(paths.shape)
         own = TimeSeries(
-            self.units.to_physical(paths.astype(float)),
+            self.standardizer.to_physical(paths.astype(float)),
             dt,
             names=self.names,
-            units=self.unit_labels,
+            units=self.units,
             time_unit=self.time_unit,
             start=begin,
         )
@@ -207,7 +214,7 @@ class LangevinModel:
     def stiffness(self) -> float:
         """99 % quantile over states of the spectral radius of the drift's Jacobian (one over time)."""
         drift = self._equation(_MANY).drift
-        states = jnp.asarray(self.units.to_standard(self.states[:512]), jnp.float32)
+        states = jnp.asarray(self.standardizer.to_standard(self.states[:512]), jnp.float32)
         rates = np.linalg.eigvals(np.asarray(jacobians(drift, states), float))
         return float(np.quantile(np.abs(rates).max(axis=1), 0.99))
 
@@ -221,11 +228,11 @@ class LangevinModel:
 
     def circulation(self) -> analysis.Circulation:
         """Rotations made by Phi_A: frequencies with errors, and the planes they turn in; none in one dimension."""
-        return analysis.rotations(self._draws(), self.units.std)
+        return analysis.rotations(self._draws(), self.standardizer.std)
 
     def entropy_production(self) -> analysis.EntropyProduction:
         """tr(Phi_A^T Phi_S^-1 Phi_A < s s^T >) per unit of time, with its error: zero if and only if reversible."""
-        clean = self.units.to_standard(self.states)
+        clean = self.standardizer.to_standard(self.states)
         kick = np.random.default_rng(0).normal(size=clean.shape) @ self.score.spread
         states = np.concatenate([clean + kick, clean - kick]) if self.score.noise_level else clean
         return analysis.entropy_production(self._draws(), states, self.score.function.over(states).astype(float))
@@ -237,14 +244,14 @@ class LangevinModel:
     def _draws(self) -> analysis.Draws:
         """Phi and the covariance of the blurred data, and the same from blocks of time, standardised."""
         phi, phis, covariances = (
-            self.units.mobility_to_standard(m)
+            self.standardizer.mobility_to_standard(m)
             for m in (self.mobility.matrix, self.mobility.replicas, self.mobility.covariances)
         )
         return analysis.Draws(phi, self.score.covariance, phis, covariances + self.score.blur)
 
     def _equation(self, members: int = 1) -> Equation:
         """The equation in standardised units, with its Gaussian linear part -Phi C^-1, ready for many members."""
-        phi = self.units.mobility_to_standard(self.mobility.matrix)
+        phi = self.standardizer.mobility_to_standard(self.mobility.matrix)
         factor = np.linalg.cholesky(0.5 * (phi + phi.T))
         linear = -phi @ np.linalg.inv(self.score.covariance)
         flat = members >= _MANY or jax.default_backend() == "cpu"
@@ -260,21 +267,21 @@ class LangevinModel:
         """The one-step map, on circles where there are angles."""
         if self.circles is None:
             return advance
-        periods = np.array([p or np.inf for p in self.circles.periods]) / self.units.std
+        periods = np.array([p or np.inf for p in self.circles.periods]) / self.standardizer.std
         return AroundCircles(advance, jnp.asarray(periods, jnp.float32))
 
     def _initial(self, initial: Samples | None, members: int, start: float, key: jax.Array) -> Samples:
         """Standardised starting points: as given, or drawn from the states of the data."""
         if initial is None:
             rows = np.asarray(jax.random.choice(keys.named(key, "initial"), len(self.states), (members,)))
-            return self.units.to_standard(self.states[rows])
+            return self.standardizer.to_standard(self.states[rows])
         width = self.dimension if self._inward is None else len(self._inward.names)
         if self._inward is not None and np.ndim(initial) == 3:
             past = checks.shaped_array("initial", initial, (members, None, width), f"({members}, time, {width})")
         else:
             past = checks.shaped_array("initial", initial, (members, width), f"({members}, {width})")[:, None]
         checks.finite("initial", past)
-        return self.units.to_standard(past[:, -1] if self._inward is None else self._present(past, start))
+        return self.standardizer.to_standard(past[:, -1] if self._inward is None else self._present(past, start))
 
     def _present(self, past: np.ndarray, start: float) -> Samples:
         """The last state of each path up to `start`, (member, time, var), in the model's own variables."""

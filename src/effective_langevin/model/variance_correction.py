@@ -36,7 +36,7 @@ def settled(model: "LangevinModel", duration: float, members: int, seed: int, ro
         model = replace(model, score=score)
         paths = model.simulate(duration, members, seed + turn, initial=states, denoise=False, transformed=True)
         late = np.stack([segment[len(segment) // 2 :] for segment in paths.segments])
-        tilt, energies = _tilt(score.covariance, model.units.to_standard(late.reshape(-1, model.dimension)))
+        tilt, energies = _tilt(score.covariance, model.standardizer.to_standard(late.reshape(-1, model.dimension)))
         history.append(energies.tolist())
         score = tilted(score, tilt)
         # `initial` is in the variables of the series; behind a transform every round starts from the data again.

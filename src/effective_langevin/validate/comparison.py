@@ -127,7 +127,7 @@ def validate(
     """
     checks.instance_of("series", series, (TimeSeries,))
     series = model.on_circles(model.transformed(series))
-    standard = Standardizer.from_series(series).to_standard if model.circles else model.units.to_standard
+    standard = Standardizer.from_series(series).to_standard if model.circles else model.standardizer.to_standard
     times = integral_times(series.map(standard).segments, series.dt)
     lags = comparison_lags(times, series)
     members = _MEMBERS if members is None else checks.integer_at_least("members", members, 1)

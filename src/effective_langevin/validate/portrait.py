@@ -113,7 +113,7 @@ class Portrait:
         step = np.sqrt(2 * np.diagonal(model.mobility.symmetric) * model.dt)
         parts = [
             f"{name} by {short(float(s))}{after_number(unit)} ({short(float(100 * s / std))} % of its spread)"
-            for name, unit, s, std in zip(model.names, model.unit_labels, step, model.units.std)
+            for name, unit, s, std in zip(model.names, model.units, step, model.standardizer.std)
         ]
         listed = " and ".join(part for part in (", ".join(parts[:-1]), parts[-1]) if part)
         return f"Noise: over one sampling interval of {model.dt:g}{after_number(model.time_unit)} it moves {listed}."
@@ -174,7 +174,7 @@ class Portrait:
     def _planes(self) -> list[str]:
         """Each plane in words: from which variable towards which, with signs."""
         words = []
-        for first, second in self.circulation.planes / self.model.units.std:
+        for first, second in self.circulation.planes / self.model.standardizer.std:
             size = first**2 + second**2
             if size.max() < _TAKES_PART * size.sum():
                 words.append("in a plane of many variables")

@@ -70,7 +70,7 @@ def _mobility_figure(validation: Validation):
     model = validation.model
     if model.dimension == 1:
         return None
-    return plots.plot_mobility(model.mobility, names=model.names, std=model.units.std, time_unit=model.time_unit)
+    return plots.plot_mobility(model.mobility, names=model.names, std=model.standardizer.std, time_unit=model.time_unit)
 
 
 def _pdf_figure(validation: Validation):
@@ -196,7 +196,7 @@ def _stein_figure(validation: Validation):
 
 def _pairs(validation: Validation) -> list[tuple[int, int]]:
     """The pairs of variables that Phi couples most strongly."""
-    phi = np.abs(validation.model.units.mobility_to_standard(validation.model.mobility.matrix))
+    phi = np.abs(validation.model.standardizer.mobility_to_standard(validation.model.mobility.matrix))
     rows, columns = np.triu_indices(len(phi), 1)
     kept = worst((phi + phi.T)[rows, columns], MOST_PAIRS)
     return [(int(rows[k]), int(columns[k])) for k in kept]
@@ -204,7 +204,7 @@ def _pairs(validation: Validation) -> list[tuple[int, int]]:
 
 def _largest_entries(validation: Validation) -> list[tuple[int, int]]:
     """All entries of Phi where they fit, else the largest in standardised units."""
-    phi = np.abs(validation.model.units.mobility_to_standard(validation.model.mobility.matrix))
+    phi = np.abs(validation.model.standardizer.mobility_to_standard(validation.model.mobility.matrix))
     return [divmod(k, len(phi)) for k in worst(phi.ravel(), MOST_ENTRIES)]
 
 

@@ -122,7 +122,7 @@ def _agreement_row(model: LangevinModel, row: dict[str, Any], pairs: list[tuple[
     """One estimate: its entries with sampling errors, its distance from the Phi used with all its errors."""
     phi, error = (np.asarray(row[key], float) for key in ("phi", "standard_error"))
     bias = np.asarray(row.get("discretisation_error", np.zeros_like(phi)), float)
-    standard = model.units.mobility_to_standard
+    standard = model.standardizer.mobility_to_standard
     gap, noise, size = (
         float(np.linalg.norm(standard(m)))
         for m in (phi - model.mobility.matrix, np.hypot(error, bias), model.mobility.matrix)

@@ -59,7 +59,7 @@ class RingComparison:
     def moments(self) -> dict[str, LaggedMoments]:
         """Lagged covariances of the modes, in groups."""
         v = self.validation
-        square = v.model.units.std[:: self.points, None] ** 2
+        square = v.model.standardizer.std[:: self.points, None] ** 2
         found = {"data": v.data_statistics.lagged, "model": v.model_statistics.lagged}
         return {side: replace(m, sums=ring.modes_of(m.sums, self.channels) / square) for side, m in found.items()}
 

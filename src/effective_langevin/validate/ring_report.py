@@ -100,7 +100,9 @@ def _hovmoeller(comparison: RingComparison):
         )
     shown = range(min(comparison.channels, MOST_FIELDS))
     fields = {
-        f"{name}, {comparison.fields[c]} (standardised)": v.model.units.to_standard(piece)[:, _field(comparison, c)]
+        f"{name}, {comparison.fields[c]} (standardised)": v.model.standardizer.to_standard(piece)[
+            :, _field(comparison, c)
+        ]
         for c in shown
         for name, piece in pieces.items()
     }
@@ -218,7 +220,7 @@ def _phi_by_mode(comparison: RingComparison):
         curves, used = np.asarray(found["phi_by_mode"], float), np.asarray(found["phi_of_mode"]) / comparison.channels
         chosen = np.asarray(found["chosen_horizon"], float)
     elif "phi_by_horizon" in found:
-        standard = model.units.mobility_to_standard(np.asarray(found["phi_by_horizon"], float))
+        standard = model.standardizer.mobility_to_standard(np.asarray(found["phi_by_horizon"], float))
         curves = ring.modes_of(standard, comparison.channels).mean(axis=1).T
         used, chosen = _phi_of_modes(comparison).mean(axis=0), None
     else:
@@ -237,7 +239,7 @@ def _phi_by_mode(comparison: RingComparison):
 
 def _phi_of_modes(comparison: RingComparison) -> np.ndarray:
     model = comparison.validation.model
-    return ring.modes_of(model.units.mobility_to_standard(model.mobility.matrix), comparison.channels)
+    return ring.modes_of(model.standardizer.mobility_to_standard(model.mobility.matrix), comparison.channels)
 
 
 def _mode_title(comparison: RingComparison, channel: int, mode: int) -> str:

@@ -171,7 +171,7 @@ def circulation(validation: "Validation") -> str:
     groups = model.mobility.diagnostics.get("blocks") or error_groups(data.segments, data.dt, validation.integral_times)
     top, limit = int(np.argmax(size)), -stdtrit(groups - 1, FALSE_ALARM / 2 / len(rows))
     i, j = rows[top], columns[top]
-    standard = model.units.mobility_to_standard(model.mobility.matrix)
+    standard = model.standardizer.mobility_to_standard(model.mobility.matrix)
     ratio = np.linalg.norm(standard - standard.T) / np.linalg.norm(standard + standard.T)
     largest = (
         f"{'the clearest entry, ' if len(rows) > 1 else ''}Phi_A({model.names[i]}, {model.names[j]}) = "
@@ -358,14 +358,14 @@ def _allowed(validation: "Validation", name: str) -> float:
 
 def _relative_error(validation: "Validation") -> float:
     """|standard error of Phi| / |Phi| in standardised units, where entries are comparable."""
-    units, mobility = validation.model.units, validation.model.mobility
+    units, mobility = validation.model.standardizer, validation.model.mobility
     error, phi = (units.mobility_to_standard(m) for m in (mobility.standard_error, mobility.matrix))
     return float(np.linalg.norm(error) / np.linalg.norm(phi))
 
 
 def _horizon_trend(validation: "Validation") -> float:
     """Relative change of Phi(T) from the shortest to the longest horizon; zero when errors explain it."""
-    found, units = validation.model.mobility.diagnostics, validation.model.units
+    found, units = validation.model.mobility.diagnostics, validation.model.standardizer
     if "sampling_error_by_horizon" not in found:
         return 0.0
     curves = (np.asarray(found[key]) for key in ("phi_by_horizon", "sampling_error_by_horizon"))
