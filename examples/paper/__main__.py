@@ -16,7 +16,7 @@ import effective_langevin as el
 from docs.generated import short, with_error
 from effective_langevin._core import progress
 from effective_langevin.systems import FokkerPlanck
-from effective_langevin.validate.comparison import METRICS
+from effective_langevin.validate.validation import METRICS
 
 OURS, PUBLISHED = "IntegratedResponse", "FiniteVolume as published"
 COLOURS = {"observed": "#1f4e9c", OURS: "#d1495b", PUBLISHED: "#8a8a8a"}

@@ -8,7 +8,7 @@ from oracles.browser import CHROMIUM, inspect_page
 
 import effective_langevin as el
 from effective_langevin.validate import plots
-from effective_langevin.validate.portrait import Portrait
+from effective_langevin.validate.findings.describe_model import Portrait
 from effective_langevin.validate.report import figures, render
 from effective_langevin.validate.report_tables import agreement, matrices, rare_rows
 

@@ -8,8 +8,8 @@ import pytest
 
 import effective_langevin as el
 from effective_langevin.validate import distances
-from effective_langevin.validate.comparison import DISTANCES
 from effective_langevin.validate.statistics import GROUPS, histogram_edges, series_statistics
+from effective_langevin.validate.validation import DISTANCES
 
 
 def test_kl_of_two_gaussians_in_bins_is_the_closed_form():

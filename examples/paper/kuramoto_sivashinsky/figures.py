@@ -13,9 +13,10 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from scipy.ndimage import gaussian_filter
 
-from effective_langevin.validate import ring, ring_plots
-from effective_langevin.validate.canvas import DATA, MODEL, styled
+from effective_langevin.validate import fields as statistics
+from effective_langevin.validate import fields_plots
 from effective_langevin.validate.plots import enclosing_levels
+from effective_langevin.validate.style import DATA, MODEL, styled
 
 from . import results
 
@@ -43,12 +44,12 @@ def validation_figure(arrays: Arrays) -> Figure:
     steps = min(len(field) for field in fields.values())
     time = arrays["dt"] * np.arange(steps)
     fields = {{"ours": "Model", "data": "Data"}[name]: field[:steps] for name, field in fields.items()}
-    ring_plots.plot_hovmoeller(time, fields, title="u / std", axes=left.subplots(2, 1))
+    fields_plots.plot_hovmoeller(time, fields, title="u / std", axes=left.subplots(2, 1))
     density, correlation = centre.subplots(2, 1)
     _density(density, arrays)
     names = ("data", *_models(arrays))
     curves = {name: arrays[f"{name}.acf"][:, None] for name in names}
-    ring_plots.plot_correlations(arrays["lag"], curves, titles=["Autocorrelation at a point"], axes=[correlation])
+    fields_plots.plot_correlations(arrays["lag"], curves, titles=["Autocorrelation at a point"], axes=[correlation])
     handles = correlation.get_legend().legend_handles
     correlation.legend(handles=handles, loc="lower left", ncols=2, fontsize=8)  # below all curves
     _joint_densities(right.subplots(2, 3, sharex=True, sharey=True), arrays)
@@ -75,7 +76,7 @@ def operator_figure(arrays: Arrays) -> Figure:
             "Stein matrix ⟨s xᵀ⟩": "exact: −1 on the diagonal",
         }
         axes = part.subplots(1, 5)
-        ring_plots.plot_operators(matrices, units, together=mobilities, axes=axes)
+        fields_plots.plot_operators(matrices, units, together=mobilities, axes=axes)
         axes[0].set_ylabel("point on the ring")
         part.suptitle(name.capitalize(), x=0.005, ha="left", fontweight="bold", fontsize=11)
     return figure
@@ -85,13 +86,13 @@ def operator_figure(arrays: Arrays) -> Figure:
 def mode_figure(arrays: Arrays) -> Figure:
     """Phi_k(T) with its horizons, Phi_k and variance by mode, and the autocorrelations of the leading modes."""
     points = len(arrays["data.covariance"])
-    variance, share = arrays["data.mode_variance"], ring.variance_shares(arrays["data.mode_variance"], points)
-    modes = ring.leading_modes(variance, points, share=0.99, most=MODES)
+    variance, share = arrays["data.mode_variance"], statistics.variance_shares(arrays["data.mode_variance"], points)
+    modes = statistics.leading_modes(variance, points, share=0.99, most=MODES)
     figure = Figure(figsize=(13.5, 9.2), layout="constrained")
     top, bottom = np.ravel(np.asarray(figure.subfigures(2, 1, height_ratios=(1, 1.45))))
     horizon, clock, spread = top.subplots(1, 3)
     if "ours.phi_by_mode" in arrays:
-        ring_plots.plot_phi_by_mode(
+        fields_plots.plot_phi_by_mode(
             *(arrays[f"ours.{key}"] for key in ("horizon", "phi_by_mode", "phi_of_mode")),
             chosen=arrays["ours.chosen_horizon"],
             modes=modes,
@@ -101,9 +102,9 @@ def mode_figure(arrays: Arrays) -> Figure:
     horizon.set_title("Mobility of each mode by horizon (ours)")
     _mobilities(clock, arrays, variance)
     names = ("data", *_models(arrays))
-    ring_plots.plot_mode_variances({name: arrays[f"{name}.mode_variance"] for name in names}, ax=spread)
+    fields_plots.plot_mode_variances({name: arrays[f"{name}.mode_variance"] for name in names}, ax=spread)
     spread.set_title("Variance by mode")
-    ring_plots.plot_correlations(
+    fields_plots.plot_correlations(
         arrays["lag"],
         {name: arrays[f"{name}.mode_acf"][:, modes] for name in names},
         titles=[f"Mode {k} ({100 * share[k]:.0f} % of the variance)" for k in modes],
@@ -118,7 +119,7 @@ def _density(ax: Axes, arrays: Arrays) -> None:
     for name in ("data", *_models(arrays)):
         counts = arrays[f"{name}.pdf_counts"].reshape(-1, JOINED_BINS).sum(axis=1)
         density = counts / counts.sum() / np.diff(edges)
-        colour, dashes = ring_plots.line(name)
+        colour, dashes = fields_plots.line(name)
         if name == "data":
             ax.stairs(density, edges, fill=True, color=colour, alpha=0.3, label=name)
         else:
@@ -131,7 +132,7 @@ def _joint_densities(axes: np.ndarray, arrays: Arrays) -> None:
     """Joint densities, filled: model above, data below; the lines are those of the data in both rows."""
     edges = arrays["pair_edges"]
     middle = 0.5 * (edges[1:] + edges[:-1])
-    for column, offset in enumerate(ring.OFFSETS):
+    for column, offset in enumerate(statistics.OFFSETS):
         densities = {}
         for name in ("ours", "data"):
             counts = gaussian_filter(arrays[f"{name}.pair_counts"][column].astype(float), 0.8)
@@ -153,9 +154,9 @@ def _mobilities(ax: Axes, arrays: Arrays, variance: np.ndarray) -> None:
     """Phi_k of every model, for modes that hold any variance."""
     seen = variance > 1e-3 * variance.max()
     for name in _models(arrays):
-        colour, dashes = ring_plots.line(name)
+        colour, dashes = fields_plots.line(name)
         phi = np.where(seen, arrays[f"{name}.phi_of_mode"], np.nan)
-        marker = ring_plots.MARKERS.get(name, "D")
+        marker = fields_plots.MARKERS.get(name, "D")
         ax.plot(phi, color=colour, linestyle=dashes, marker=marker, markersize=4, label=name)
     ax.set_yscale("log")
     ax.set(xlabel="Fourier mode k", ylabel="Φ$_k$ [1/time]", title="Mobility by mode")

@@ -25,16 +25,17 @@ for the models also, in the model's own standardised units,
     NAME.horizon (horizon,), .phi_by_mode (mode, horizon), .chosen_horizon (mode,)     if inferred by horizon
 """
 
+import dataclasses
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 from scipy.linalg import expm
 
 from effective_langevin import LangevinModel, TimeSeries, Validation
-from effective_langevin.validate import distances, ring
+from effective_langevin.validate import distances, fields
 
 FOLDER = Path(__file__).parent
 REACH = 50.0
@@ -44,7 +45,7 @@ TAIL = 0.0005
 FLOOR = "data against data"
 METRICS = (
     *("stein_error", "pdf_kl_mean", "pdf_kl_max", "covariance_error", "mean_acf_rmse"),
-    *(f"pair_kl_{offset}" for offset in ring.OFFSETS),
+    *(f"pair_kl_{offset}" for offset in fields.OFFSETS),
 )
 
 Entry = tuple[LangevinModel, Validation | TimeSeries]
@@ -136,7 +137,7 @@ class Sums:
     pairs: np.ndarray
 
     def __add__(self, other: "Sums") -> "Sums":
-        return Sums(*(getattr(self, f.name) + getattr(other, f.name) for f in fields(self)))
+        return Sums(*(getattr(self, f.name) + getattr(other, f.name) for f in dataclasses.fields(self)))
 
     def statistics(self) -> Arrays:
         """Counts as they are, means of the rest."""
@@ -147,9 +148,9 @@ class Sums:
             "variable_counts": self.variable_counts,
             "pair_counts": self.pair_counts,
             "covariance": self.covariance / self.samples,
-            "acf": ring.point_acf(modes, points)[:, 0],
+            "acf": fields.point_acf(modes, points)[:, 0],
             "mode_variance": modes[0, 0],
-            "mode_acf": ring.mode_acf(modes)[:, 0],
+            "mode_acf": fields.mode_acf(modes)[:, 0],
         }
 
 
@@ -187,7 +188,7 @@ class Frame:
             "dt": np.array(self.dt),
             "lag": self.dt * np.arange(self.reach + 1),
             "pdf_edges": np.linspace(*self.pooled, BINS + 1),
-            "pair_edges": np.linspace(*self.pooled, ring.PAIR_BINS + 1),
+            "pair_edges": np.linspace(*self.pooled, fields.PAIR_BINS + 1),
         }
 
     def stretch(self, series: TimeSeries) -> np.ndarray:
@@ -199,14 +200,14 @@ class Frame:
         samples = ((np.concatenate(segments) - self.mean) / self.std).astype(np.float32)
         low, high = (np.full(samples.shape[1], end) for end in self.pooled)
         counted = {
-            "pdf_counts": ring.histograms(samples, low, high, BINS).sum(axis=0),
-            "variable_counts": ring.histograms(samples, self.low, self.high, BINS),
-            "pair_counts": ring.pair_counts(samples, *self.pooled),
+            "pdf_counts": fields.histograms(samples, low, high, BINS).sum(axis=0),
+            "variable_counts": fields.histograms(samples, self.low, self.high, BINS),
+            "pair_counts": fields.pair_counts(samples, *self.pooled),
         }
         samples -= ((centre - self.mean) / self.std).astype(np.float32)
         lengths = np.array([len(s) for s in segments])
         pairs = np.maximum(lengths[:, None] - np.arange(self.reach + 1), 0).sum(axis=0)
-        modes = ring.mode_autocovariances(np.split(samples, np.cumsum(lengths)[:-1]), self.reach)[:, 0]
+        modes = fields.mode_autocovariances(np.split(samples, np.cumsum(lengths)[:-1]), self.reach)[:, 0]
         return Sums(
             **counted,
             covariance=np.sum([(part.T @ part).astype(float) for part in np.array_split(samples, 64)], axis=0),
@@ -237,7 +238,7 @@ def _operators(model: LangevinModel) -> Arrays:
         "phi_antisymmetric": 0.5 * (phi - phi.T),
         "sigma": np.linalg.cholesky(0.5 * (phi + phi.T)),
         "stein": model.score.stein,
-        "phi_of_mode": ring.modes_of(phi)[0],
+        "phi_of_mode": fields.modes_of(phi)[0],
     } | (by_horizon if len(by_horizon) == 3 else {})
 
 
@@ -255,7 +256,7 @@ def _distances(arrays: Mapping[str, np.ndarray], data: str, model: str) -> dict[
         "pdf_kl_max": float(kl.max()),
         "covariance_error": distances.covariance_error(simulated, expected),
         "mean_acf_rmse": distances.acf_rmse(*(acf[:, None] for acf in both("acf"))),
-        **{f"pair_kl_{offset}": float(value) for offset, value in zip(ring.OFFSETS, pairs)},
+        **{f"pair_kl_{offset}": float(value) for offset, value in zip(fields.OFFSETS, pairs)},
     }
 
 

@@ -37,7 +37,7 @@ def tell(content: Any) -> None:
 
 def show_validation(validation: "Validation", metrics: dict[str, float], folder: Path | None, as_json: bool) -> None:
     """The verdict and the metrics, and where the files are."""
-    from ..validate.verdict import verdict
+    from ..validate.findings.verdict import verdict
 
     sentences = verdict(validation)
     if as_json:

@@ -1,5 +1,5 @@
 """Stage 5: what the model predicts against what the data say, in numbers, pictures and words."""
 
-from .comparison import Validation, validate
+from .validation import Validation, validate
 
 __all__ = ["Validation", "validate"]

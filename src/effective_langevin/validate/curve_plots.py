@@ -6,7 +6,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.ticker import NullFormatter
 
-from .canvas import DATA, MODEL, band, even_columns, label, legend, panels, plain, short, styled
+from .style import DATA, MODEL, band, even_columns, label, legend, panels, plain, short, styled
 
 _BELOW = 0.05  # a band that would reach zero on a logarithmic scale ends at this fraction of the curve
 

@@ -9,7 +9,7 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator, NullFormatter
 
 from ..diagnose import Diagnosis
-from .canvas import DATA, band, label, panels, short, styled
+from .style import DATA, band, label, panels, short, styled
 
 # Okabe and Ito: told apart by all kinds of colour vision.
 COLOURS = (DATA, "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00")

@@ -16,8 +16,8 @@ from .._core.format import digits
 from .._core.types import LagMatrices, Matrix
 from ..data import TimeSeries
 from ..estimate.mobility import Mobility
-from .canvas import DATA, MODEL, WIDTH, band, even_columns, in_rows, label, legend, panels, plain, short, styled
 from .curve_plots import plot_return_times, plot_spectra
+from .style import DATA, MODEL, WIDTH, band, even_columns, in_rows, label, legend, panels, plain, short, styled
 
 __all__ = [
     "plot_acfs",

@@ -18,13 +18,13 @@ from .._core.errors import ArgumentError
 from .._core.format import rows_of
 from ..diagnose.records import Finding
 from . import report_tables as tables
-from .comparison import Validation
-from .portrait import Portrait
-from .regime import forced, horizon_words, unresolved
+from .fields_comparison import FieldsComparison
+from .fields_report import field_rows, mode_rows
+from .findings.describe_model import Portrait
+from .findings.notes import forced, horizon_words, unresolved
+from .findings.verdict import judge, overall_level, verdict
 from .report_figures import figures
-from .ring_comparison import RingComparison
-from .ring_report import field_rows, mode_rows
-from .verdict import judge, overall_level, verdict
+from .validation import Validation
 
 __all__ = ["figures", "render", "write_report"]
 
@@ -48,7 +48,7 @@ def write_report(validation: Validation, path: str | os.PathLike, *, drawn: dict
 
 def render(validation: Validation, drawn: dict[str, Figure]) -> str:
     """The report as HTML text."""
-    model, data, ring = validation.model, validation.data, RingComparison.of(validation)
+    model, data, ring = validation.model, validation.data, FieldsComparison.of(validation)
     portrait, diagnosis = Portrait(model), validation.diagnosis
     return _template().render(
         who=_who(validation),
@@ -134,7 +134,7 @@ def _held_out(found: dict[str, Any]) -> str:
 
 def _who(validation: Validation) -> str:
     """The variables in a few words."""
-    model, ring = validation.model, RingComparison.of(validation)
+    model, ring = validation.model, FieldsComparison.of(validation)
     if ring:
         fields = "" if ring.channels == 1 else f"{ring.channels} fields on "
         return f"{', '.join(ring.fields[:MOST_FIELDS])}: {fields}{ring.points} points on a ring"

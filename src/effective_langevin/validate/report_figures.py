@@ -12,14 +12,14 @@ from .._core.types import Matrix
 from ..data import TimeSeries
 from ..statistics.resampling import jackknife
 from . import plots
-from .comparison import Validation
 from .extremes import LEVELS, compare_return_times
+from .fields_comparison import FieldsComparison
+from .fields_report import ring_figures
+from .findings.verdict import acf_rmse_by_variable, kl_by_variable, worst
 from .report_tables import gain_over_gaussian
-from .ring_comparison import RingComparison
-from .ring_report import ring_figures
 from .spectra import compare_spectra
 from .statistics import BINS, GROUPS, SeriesStatistics, pair_histogram
-from .verdict import acf_rmse_by_variable, kl_by_variable, worst
+from .validation import Validation
 
 WINDOW = 15.0
 MOST_PANELS = 12
@@ -54,7 +54,7 @@ def figures(validation: Validation) -> dict[str, Figure]:
         "training": _training_figure,
         "stein": _stein_figure,
     }
-    ring = RingComparison.of(validation)
+    ring = FieldsComparison.of(validation)
     wanted = {name: make for name, make in makers.items() if not (ring and name in _BY_VARIABLE)}
     drawn: dict[str, Any] = {}
     with progress.task("Drawing the figures", len(wanted) + 1) as tick:

@@ -8,10 +8,10 @@ from markupsafe import Markup
 from .._core.format import after_number, count, digits, listed, plus_minus, short, typeset, with_unit
 from .._core.types import Matrix
 from ..model import LangevinModel
-from .comparison import METRICS, Validation
 from .extremes import compare_return_times
-from .ring_comparison import RingComparison
-from .verdict import acf_rmse_by_variable, integral_times, kl_by_variable, metric_level, worst
+from .fields_comparison import FieldsComparison
+from .findings.verdict import acf_rmse_by_variable, integral_times, kl_by_variable, metric_level, worst
+from .validation import METRICS, Validation
 
 MOST_TABLES = 12
 MOST_TABLE_ROWS = 20
@@ -72,7 +72,7 @@ def _interval(low: float, high: float, error: float) -> str:
 
 def rare_rows(validation: Validation) -> list[dict[str, str]]:
     """Levels that 1 % of the data lie beyond, and the mean time from one crossing of them to the next."""
-    data, paths, ring = validation.data, validation.paths, RingComparison.of(validation)
+    data, paths, ring = validation.data, validation.paths, FieldsComparison.of(validation)
     shown = worst(kl_by_variable(validation), _MOST_RARE)
     if ring:
         shown = [c * ring.points for c in range(ring.channels)]

@@ -6,10 +6,10 @@ from functools import cached_property
 import numpy as np
 from scipy.special import stdtrit
 
-from .._core.format import after_number, plus_minus, short, typeset
-from ..model import LangevinModel
-from ..model.analysis import Circulation, EntropyProduction, Timescales
-from .ring import channels_of
+from ..._core.format import after_number, plus_minus, short, typeset
+from ...model import LangevinModel
+from ...model.analysis import Circulation, EntropyProduction, Timescales
+from ..fields import channels_of
 
 _FALSE_ALARM = 0.0027
 _MOST_MODES = 8

@@ -6,10 +6,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.special import stdtrit
 
-from .._core.format import after_number, count, plus_minus, short
-from ..statistics.integral_time import error_groups
-from . import distances
-from .regime import (
+from ..._core.format import after_number, count, plus_minus, short
+from ...statistics.integral_time import error_groups
+from .. import distances
+from ..fields_comparison import FieldsComparison
+from ..statistics import GROUPS, SeriesStatistics
+from .notes import (
     ballistic,
     denoised,
     forced,
@@ -20,11 +22,9 @@ from .regime import (
     state_dependent,
     unresolved,
 )
-from .ring_comparison import RingComparison
-from .statistics import GROUPS, SeriesStatistics
 
 if TYPE_CHECKING:
-    from .comparison import Validation
+    from ..validation import Validation
 
 # Up to the first value of a pair a difference does not matter in practice; beyond the second it spoils the model.
 KL_LEVELS = (0.02, 0.1)
@@ -215,7 +215,7 @@ def outside_range(validation: "Validation") -> float:
     """Fraction of the model's samples that lie beyond all data in at least one variable (on a ring: in any)."""
     data, model = validation.data.stacked(), validation.paths.stacked()
     low, high = data.min(axis=0), data.max(axis=0)
-    if ring := RingComparison.of(validation):
+    if ring := FieldsComparison.of(validation):
         low = np.repeat(low.reshape(ring.channels, -1).min(axis=1), ring.points)
         high = np.repeat(high.reshape(ring.channels, -1).max(axis=1), ring.points)
     return float(np.mean(((model < low) | (model > high)).any(axis=1)))
@@ -223,7 +223,7 @@ def outside_range(validation: "Validation") -> float:
 
 def _steady_state(validation: "Validation") -> Finding:
     metrics, outside = validation.metrics, outside_range(validation)
-    ring = RingComparison.of(validation)
+    ring = FieldsComparison.of(validation)
     density = "pdf_kl_mean" if ring else "pdf_kl_max"  # points on a ring are alike: the worst of them is chance
     kl, floor = metrics[density], metrics[f"{density}_floor"]
     judged = [density, "covariance_error", *(["pdf_kl_original"] if validation.original else [])]
@@ -251,7 +251,7 @@ def _clock(validation: "Validation") -> Finding:
     metrics, level = validation.metrics, metric_level("acf_rmse", validation)
     value, detected = metrics["acf_rmse"], _detected(validation, "acf_rmse")
     reason = ("is right", "is somewhat off", "is wrong")[level]
-    ring = RingComparison.of(validation)
+    ring = FieldsComparison.of(validation)
     most, times = ("", ring.clock_words()) if ring else _clock_by_variable(validation)
     reach = f"{validation.data_statistics.tau[-1]:.3g}{after_number(validation.data.time_unit)}"
     sentence = (
@@ -378,7 +378,7 @@ def _horizon_trend(validation: "Validation") -> float:
 def _outside_by_chance(validation: "Validation") -> float:
     """What a perfect model may reach: each end of each variable is one in so many independent samples, twice over."""
     times = validation.integral_times
-    if ring := RingComparison.of(validation):
+    if ring := FieldsComparison.of(validation):
         times = times.reshape(ring.channels, -1).mean(axis=1)
     return float(DETECTION * 2 * np.sum(2 * times) / validation.data.duration)
 

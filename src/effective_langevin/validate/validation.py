@@ -18,9 +18,9 @@ from ..model import LangevinModel
 from ..statistics.integral_time import integral_times
 from ..statistics.resampling import jackknife
 from . import distances
-from .original import OriginalVariables
 from .statistics import GROUPS, SeriesStatistics, comparison_lags, floor, histogram_edges, series_statistics
 from .steps import StepSizes
+from .untransformed import OriginalVariables
 
 _MEMBERS = 512
 _MODEL_SAMPLES = 600_000
@@ -65,7 +65,7 @@ class Validation:
 
     def summary(self) -> str:
         """The verdict and the metrics as text."""
-        from .verdict import verdict
+        from .findings.verdict import verdict
 
         lines = [*verdict(self), ""]
         for name in METRICS:
@@ -86,7 +86,7 @@ class Validation:
 
     def _repr_html_(self) -> str:
         """For notebooks: the verdict, the metrics with errors and floors, and where more is to be found."""
-        from .verdict import verdict
+        from .findings.verdict import verdict
 
         opening, *rest = verdict(self)
         rows = [

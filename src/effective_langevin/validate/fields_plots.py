@@ -13,8 +13,8 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 
 from .._core.types import Matrix
-from .canvas import DATA, MODEL, WIDTH, band, label, legend, panels, plain, styled
 from .plots import heat_map
+from .style import DATA, MODEL, WIDTH, band, label, legend, panels, plain, styled
 
 # Line and colour of every name that is drawn here; anything else is drawn as the model is.
 LINES = {

@@ -8,12 +8,12 @@ from scipy.ndimage import gaussian_filter
 
 from .._core.format import digits, short, typeset
 from ..data import TimeSeries
-from . import plots, ring, ring_plots
-from .canvas import panels, styled
+from . import fields, fields_plots, plots
 from .extremes import LEVELS, compare_return_times
-from .ring_comparison import SIDES, RingComparison
+from .fields_comparison import SIDES, FieldsComparison
 from .spectra import compare_spectra
 from .statistics import BINS
+from .style import panels, styled
 
 WINDOW = 15.0
 MOST_FRAMES = 600
@@ -22,9 +22,9 @@ _JOINED_BINS = 4
 _PAIR_BINS, _FEW_PAIR_BINS, _PAIR_SAMPLES = 50, 25, 500_000
 
 
-def ring_figures(comparison: RingComparison) -> dict[str, Any]:
+def ring_figures(comparison: FieldsComparison) -> dict[str, Any]:
     """Axes of every figure, by name; they replace those variable by variable."""
-    makers: dict[str, Callable[[RingComparison], Any]] = {
+    makers: dict[str, Callable[[FieldsComparison], Any]] = {
         "hovmoeller": _hovmoeller,
         "pdfs": _densities,
         "pairs": _pairs,
@@ -38,7 +38,7 @@ def ring_figures(comparison: RingComparison) -> dict[str, Any]:
     return {name: make(comparison) for name, make in makers.items()}
 
 
-def field_rows(comparison: RingComparison) -> list[dict[str, Any]]:
+def field_rows(comparison: FieldsComparison) -> list[dict[str, Any]]:
     """One row per field, pooled over its points: mean, standard deviation, integral time, KL and ACF difference."""
     kl, acfs = comparison.kl(), comparison.point_acfs
     rows = []
@@ -61,7 +61,7 @@ def field_rows(comparison: RingComparison) -> list[dict[str, Any]]:
     return rows
 
 
-def mode_rows(comparison: RingComparison) -> list[dict[str, Any]]:
+def mode_rows(comparison: FieldsComparison) -> list[dict[str, Any]]:
     """One row per leading mode: share of variance, variances, integral times, ACF difference, Phi and its horizon."""
     found = comparison.validation.model.mobility.diagnostics
     rows = []
@@ -84,14 +84,14 @@ def mode_rows(comparison: RingComparison) -> list[dict[str, Any]]:
     return rows
 
 
-def _hovmoeller(comparison: RingComparison):
+def _hovmoeller(comparison: FieldsComparison):
     """The same stretch of time of model and data, of the first fields."""
     v = comparison.validation
     longest = min(max(len(s) for s in series.segments) for series in (v.data, v.paths))
     frames = min(longest, MOST_FRAMES, round(WINDOW * float(v.integral_times.max()) / v.data.dt) + 1)
     pieces = {name: max(s.segments, key=len)[:frames] for name, s in (("model", v.paths), ("data", v.data))}
     if comparison.channels == 1:
-        return ring_plots.plot_hovmoeller(
+        return fields_plots.plot_hovmoeller(
             v.data.dt * np.arange(frames),
             pieces,
             title=comparison.fields[0],
@@ -106,11 +106,11 @@ def _hovmoeller(comparison: RingComparison):
         for c in shown
         for name, piece in pieces.items()
     }
-    return ring_plots.plot_hovmoeller(v.data.dt * np.arange(frames), fields, time_unit=v.data.time_unit)
+    return fields_plots.plot_hovmoeller(v.data.dt * np.arange(frames), fields, time_unit=v.data.time_unit)
 
 
 @styled
-def _densities(comparison: RingComparison):
+def _densities(comparison: FieldsComparison):
     edges = comparison.edges[:MOST_FIELDS, ::_JOINED_BINS]
     densities = []
     for side in SIDES:
@@ -125,15 +125,15 @@ def _densities(comparison: RingComparison):
     return axes
 
 
-def _pairs(comparison: RingComparison):
+def _pairs(comparison: FieldsComparison):
     """Joint densities of each field at two points, 1, 2 and 3 apart."""
     bins = _PAIR_BINS if comparison.validation.data.n_samples * comparison.points > _PAIR_SAMPLES else _FEW_PAIR_BINS
-    width = 1 + len(ring.OFFSETS)
+    width = 1 + len(fields.OFFSETS)
     edges, names, units, densities = [], [], [], {side: {} for side in SIDES}
     for c in range(min(comparison.channels, MOST_FIELDS)):
         stem = "u" if comparison.channels == 1 else comparison.fields[c].split(" … ")[0]
         edges += [np.linspace(comparison.edges[c, 0], comparison.edges[c, -1], bins + 1)] * width
-        names += [f"{stem}(j)", *(f"{stem}(j + {offset})" for offset in ring.OFFSETS)]
+        names += [f"{stem}(j)", *(f"{stem}(j + {offset})" for offset in fields.OFFSETS)]
         units += [comparison.units[c]] * width
         for side, counts in comparison.pair_counts(c, bins).items():
             for place, joint in enumerate(counts, 1):
@@ -142,10 +142,10 @@ def _pairs(comparison: RingComparison):
     return plots.plot_pair_densities(np.array(edges), densities["data"], densities["model"], names=names, units=units)
 
 
-def _point_acfs(comparison: RingComparison):
+def _point_acfs(comparison: FieldsComparison):
     shown = slice(None, MOST_FIELDS)
-    errors = comparison.errors(lambda covariances: ring.point_acf(covariances, comparison.points)[:, shown])
-    return ring_plots.plot_correlations(
+    errors = comparison.errors(lambda covariances: fields.point_acf(covariances, comparison.points)[:, shown])
+    return fields_plots.plot_correlations(
         comparison.tau,
         {side: acf[:, shown] for side, acf in comparison.point_acfs.items()},
         errors=errors,
@@ -154,7 +154,7 @@ def _point_acfs(comparison: RingComparison):
     )
 
 
-def _spectra(comparison: RingComparison):
+def _spectra(comparison: FieldsComparison):
     """Spectra at a point, mean over the points of each field."""
     data, paths = _first_fields(comparison)
     found = compare_spectra(data, paths, float(comparison.validation.integral_times.max()), comparison.points)
@@ -164,7 +164,7 @@ def _spectra(comparison: RingComparison):
     return plots.plot_spectra(found.x, found.data, found.model, **errors, **_labels(comparison))
 
 
-def _return_times(comparison: RingComparison):
+def _return_times(comparison: FieldsComparison):
     """Time between crossings at a point, pooled over the points of each field."""
     levels = comparison.edges[:MOST_FIELDS, :: BINS // (LEVELS - 1)]
     data, paths = _first_fields(comparison)
@@ -172,24 +172,24 @@ def _return_times(comparison: RingComparison):
     return plots.plot_return_times(**vars(found), **_labels(comparison))
 
 
-def _first_fields(comparison: RingComparison) -> list[TimeSeries]:
+def _first_fields(comparison: FieldsComparison) -> list[TimeSeries]:
     width, v = MOST_FIELDS * comparison.points, comparison.validation
     return [series.map(lambda s: s[:, :width]) for series in (v.data, v.paths)]
 
 
-def _labels(comparison: RingComparison) -> dict[str, Any]:
+def _labels(comparison: FieldsComparison) -> dict[str, Any]:
     names, units = comparison.fields[:MOST_FIELDS], comparison.units[:MOST_FIELDS]
     return {"names": names, "units": units, "time_unit": comparison.validation.data.time_unit}
 
 
 @styled
-def _mode_variances(comparison: RingComparison):
+def _mode_variances(comparison: FieldsComparison):
     shown = range(min(comparison.channels, MOST_FIELDS))
     axes = panels(len(shown), len(shown), 2.7, None)
     errors = comparison.errors(lambda covariances: covariances[0])
-    blur = ring.modes_of(comparison.validation.model.score.blur, comparison.channels)
+    blur = fields.modes_of(comparison.validation.model.score.blur, comparison.channels)
     for c, ax in zip(shown, axes):
-        ring_plots.plot_mode_variances(
+        fields_plots.plot_mode_variances(
             {side: variance[c] for side, variance in comparison.variances.items()},
             noise=blur[c],
             errors={side: error[c] for side, error in errors.items()},
@@ -199,21 +199,21 @@ def _mode_variances(comparison: RingComparison):
     return axes
 
 
-def _mode_acfs(comparison: RingComparison):
+def _mode_acfs(comparison: FieldsComparison):
     """Autocorrelations of the leading modes of the first fields."""
     shown = [(c, k) for c in range(min(comparison.channels, MOST_FIELDS)) for k in comparison.leading(c)]
-    fields, modes = (list(index) for index in zip(*shown))
-    errors = comparison.errors(lambda covariances: ring.mode_acf(covariances)[:, fields, modes])
-    return ring_plots.plot_correlations(
+    chosen, modes = (list(index) for index in zip(*shown))
+    errors = comparison.errors(lambda covariances: fields.mode_acf(covariances)[:, chosen, modes])
+    return fields_plots.plot_correlations(
         comparison.tau,
-        {side: acf[:, fields, modes] for side, acf in comparison.mode_acfs.items()},
+        {side: acf[:, chosen, modes] for side, acf in comparison.mode_acfs.items()},
         errors=errors,
         titles=[_mode_title(comparison, c, k) for c, k in shown],
         time_unit=comparison.validation.data.time_unit,
     )
 
 
-def _phi_by_mode(comparison: RingComparison):
+def _phi_by_mode(comparison: FieldsComparison):
     """Phi_k(T) of the leading modes, from the diagnostics of the mobility; of several fields, the mean over them."""
     model, found = comparison.validation.model, comparison.validation.model.mobility.diagnostics
     if "phi_by_mode" in found:
@@ -221,12 +221,12 @@ def _phi_by_mode(comparison: RingComparison):
         chosen = np.asarray(found["chosen_horizon"], float)
     elif "phi_by_horizon" in found:
         standard = model.standardizer.mobility_to_standard(np.asarray(found["phi_by_horizon"], float))
-        curves = ring.modes_of(standard, comparison.channels).mean(axis=1).T
+        curves = fields.modes_of(standard, comparison.channels).mean(axis=1).T
         used, chosen = _phi_of_modes(comparison).mean(axis=0), None
     else:
         return None
     modes = [k for k in comparison.leading(0) if np.isfinite(curves[k]).all()]
-    return ring_plots.plot_phi_by_mode(
+    return fields_plots.plot_phi_by_mode(
         np.asarray(found["horizon"]),
         curves,
         used,
@@ -237,17 +237,17 @@ def _phi_by_mode(comparison: RingComparison):
     )
 
 
-def _phi_of_modes(comparison: RingComparison) -> np.ndarray:
+def _phi_of_modes(comparison: FieldsComparison) -> np.ndarray:
     model = comparison.validation.model
-    return ring.modes_of(model.standardizer.mobility_to_standard(model.mobility.matrix), comparison.channels)
+    return fields.modes_of(model.standardizer.mobility_to_standard(model.mobility.matrix), comparison.channels)
 
 
-def _mode_title(comparison: RingComparison, channel: int, mode: int) -> str:
+def _mode_title(comparison: FieldsComparison, channel: int, mode: int) -> str:
     share = f"{100 * comparison.shares(channel)[mode]:.0f} %"
     if comparison.channels > 1:
         return f"{comparison.fields[channel]}, mode {mode} ({share})"
     return f"mode {mode} ({share} of the variance)"
 
 
-def _field(comparison: RingComparison, channel: int) -> slice:
+def _field(comparison: FieldsComparison, channel: int) -> slice:
     return slice(channel * comparison.points, (channel + 1) * comparison.points)

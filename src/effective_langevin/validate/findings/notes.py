@@ -4,14 +4,14 @@ from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
-from .._core.format import after_number, count, listed, plus_minus, short
-from ..model import LangevinModel
-from .basins import Basins
-from .ring_comparison import RingComparison
+from ..._core.format import after_number, count, listed, plus_minus, short
+from ...model import LangevinModel
+from ..basins import Basins
+from ..fields_comparison import FieldsComparison
 
 if TYPE_CHECKING:
-    from .comparison import Validation
-    from .original import OriginalVariables
+    from ..untransformed import OriginalVariables
+    from ..validation import Validation
 
 _MOSTLY_OVER = 0.1
 
@@ -42,7 +42,7 @@ def horizon_words(validation: "Validation") -> str:
     used = _chosen_horizons(validation)
     low, high = (short(float(value)) for value in (used.min(), used.max()))
     span = f"T = {low}" if low == high else f"T = {low} to {high}"
-    modes = " for the modes that hold most of the variance" if RingComparison.of(validation) and low != high else ""
+    modes = " for the modes that hold most of the variance" if FieldsComparison.of(validation) and low != high else ""
     longest = validation.model.mobility.diagnostics["horizon"][-1]
     unfinished = used.max() >= longest * (1 - 1e-9)
     which = "the" if low == high else f"{high} is the"
@@ -94,7 +94,7 @@ def settled(validation: "Validation") -> str:
 def state_dependent(validation: "Validation") -> str:
     """That the size of steps depends on the state as it cannot in the model; smooth motion and rings are left out."""
     noisy = any(validation.model.mobility.diagnostics.get("measurement_noise", ()))
-    if validation.steps is None or (ballistic(validation.model) and not noisy) or RingComparison.of(validation):
+    if validation.steps is None or (ballistic(validation.model) and not noisy) or FieldsComparison.of(validation):
         return ""
     return validation.steps.words()
 
@@ -183,7 +183,7 @@ def _unresolved_angles(validation: "Validation") -> list[str]:
 
 def _chosen_horizons(validation: "Validation") -> np.ndarray:
     chosen = np.atleast_1d(validation.model.mobility.diagnostics["chosen_horizon"]).astype(float)
-    ring = RingComparison.of(validation)
+    ring = FieldsComparison.of(validation)
     if ring is None:
         return chosen
     return chosen[sorted({k for c in range(ring.channels) for k in ring.leading(c)})]

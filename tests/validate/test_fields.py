@@ -9,11 +9,11 @@ from matplotlib.figure import Figure
 
 import effective_langevin as el
 from effective_langevin.statistics.lags import lagged_moments
-from effective_langevin.validate import ring, ring_plots
+from effective_langevin.validate import fields, fields_plots
+from effective_langevin.validate.fields_comparison import FieldsComparison
+from effective_langevin.validate.findings.describe_model import Portrait
 from effective_langevin.validate.plots import plot_training
-from effective_langevin.validate.portrait import Portrait
 from effective_langevin.validate.report import figures, render
-from effective_langevin.validate.ring_comparison import RingComparison
 from effective_langevin.validate.statistics import GROUPS
 from examples.paper.kuramoto_sivashinsky import results
 
@@ -65,39 +65,39 @@ def reflecting(series):
 def test_a_wave_has_all_its_variance_in_its_mode():
     phase = np.random.default_rng(0).uniform(0, 2 * np.pi, 500)
     wave = np.cos(2 * np.pi * 3 * np.arange(POINTS) / POINTS + phase[:, None])
-    variance = ring.mode_autocovariances([wave], 0)[0, 0]
+    variance = fields.mode_autocovariances([wave], 0)[0, 0]
     # cos^2 has the mean 1/2 at each of the points: in all POINTS / 2, half of it in mode 3 and half in mode -3
     np.testing.assert_allclose(variance, np.where(np.arange(9) == 3, POINTS / 4, 0), atol=1e-12)
-    np.testing.assert_allclose(variance @ ring.multiplicity(POINTS) / POINTS, np.mean(wave**2))
+    np.testing.assert_allclose(variance @ fields.multiplicity(POINTS) / POINTS, np.mean(wave**2))
 
 
 @pytest.mark.parametrize("channels", [1, 2])
 @pytest.mark.parametrize("points", [7, 8])
 def test_modes_by_transform_are_modes_of_the_lagged_moments(channels, points):
     segments = [np.random.default_rng(s).normal(size=(50 + s, channels * points)).cumsum(axis=0) for s in range(3)]
-    by_matrix = ring.modes_of(lagged_moments(segments, segments, range(6)).mean(), channels)
-    np.testing.assert_allclose(ring.mode_autocovariances(segments, 5, channels), by_matrix, rtol=1e-8, atol=1e-8)
+    by_matrix = fields.modes_of(lagged_moments(segments, segments, range(6)).mean(), channels)
+    np.testing.assert_allclose(fields.mode_autocovariances(segments, 5, channels), by_matrix, rtol=1e-8, atol=1e-8)
 
 
 def test_the_autocorrelation_at_a_point_is_pooled_over_the_points(series):
     centred = [s - series.stacked().mean(axis=0) for s in series.segments]
     moments = lagged_moments(centred, centred, range(8)).mean()
     expected = np.trace(moments, axis1=1, axis2=2)
-    acf = ring.point_acf(ring.mode_autocovariances(centred, 7), POINTS)[:, 0]
+    acf = fields.point_acf(fields.mode_autocovariances(centred, 7), POINTS)[:, 0]
     np.testing.assert_allclose(acf, expected / expected[0], rtol=1e-8)
 
 
 def test_a_mode_without_variance_has_no_autocorrelation():
     covariances = np.array([[[2.0, 0.0]], [[1.0, 0.0]]])
-    np.testing.assert_array_equal(ring.mode_acf(covariances), [[[1.0, np.nan]], [[0.5, np.nan]]])
+    np.testing.assert_array_equal(fields.mode_acf(covariances), [[[1.0, np.nan]], [[0.5, np.nan]]])
 
 
 def test_leading_modes_hold_the_share_asked_for():
     variance = np.array([3.0, 1.0, 4.0, 0.1, 0.5])
-    np.testing.assert_allclose(ring.variance_shares(variance, 8).sum(), 1)
-    assert ring.leading_modes(variance, 8, share=0.5) == [2]  # 8 of 13.7
-    assert ring.leading_modes(variance, 8, share=0.7) == [0, 2]  # mode 0 counts once, 3 of 13.7
-    assert ring.leading_modes(variance, 8, share=1.0, most=3) == [0, 1, 2]
+    np.testing.assert_allclose(fields.variance_shares(variance, 8).sum(), 1)
+    assert fields.leading_modes(variance, 8, share=0.5) == [2]  # 8 of 13.7
+    assert fields.leading_modes(variance, 8, share=0.7) == [0, 2]  # mode 0 counts once, 3 of 13.7
+    assert fields.leading_modes(variance, 8, share=1.0, most=3) == [0, 1, 2]
 
 
 def test_counts_are_those_of_numpy(series):
@@ -105,24 +105,24 @@ def test_counts_are_those_of_numpy(series):
     low, high = np.quantile(samples, [0.01, 0.99], axis=0)
     expected = [np.histogram(x, 20, (a, b))[0] for x, a, b in zip(samples.T, low, high)]
     # A value on an edge may fall to either side by rounding; the top edge belongs to the last bin in numpy only.
-    assert np.abs(ring.histograms(samples, low, high, 20) - expected).sum() <= 2 * POINTS
-    pairs = ring.pair_counts(samples, -1.0, 1.0, offsets=(1, 3), bins=10)
+    assert np.abs(fields.histograms(samples, low, high, 20) - expected).sum() <= 2 * POINTS
+    pairs = fields.pair_counts(samples, -1.0, 1.0, offsets=(1, 3), bins=10)
     for counts, offset in zip(pairs, (1, 3)):
         x, y = samples.ravel(), np.roll(samples, -offset, axis=1).ravel()
         np.testing.assert_array_equal(counts, np.histogram2d(x, y, 10, [(-1, 1), (-1, 1)])[0])
 
 
 def test_channels_are_known_from_the_provenance_of_a_ring_only():
-    assert ring.channels_of({}) is None
-    assert ring.channels_of({"symmetry": {"kind": "NoSymmetry"}}) is None
-    assert ring.channels_of({"symmetry": {"kind": "Translations", "channels": 2}}) == 2
+    assert fields.channels_of({}) is None
+    assert fields.channels_of({"symmetry": {"kind": "NoSymmetry"}}) is None
+    assert fields.channels_of({"symmetry": {"kind": "Translations", "channels": 2}}) == 2
 
 
 def test_the_comparison_on_a_ring_is_in_standardised_units(reflecting):
-    comparison = RingComparison.of(reflecting)
+    comparison = FieldsComparison.of(reflecting)
     assert comparison is not None
     for side in ("data", "model"):
-        total = comparison.variances[side][0] @ ring.multiplicity(POINTS)
+        total = comparison.variances[side][0] @ fields.multiplicity(POINTS)
         # The unit is the spread about the mean that is common to all points, the variance that about each one's own.
         assert total == pytest.approx(POINTS, rel=1e-3 if side == "data" else 0.3)
     everything = np.ones(GROUPS)
@@ -190,7 +190,7 @@ def test_training_is_drawn_with_and_without_a_held_out_loss():
 def test_mobility_by_mode_stops_at_a_pole():
     phi = np.array([[0.1, 0.2, 0.3, 0.3], [0.5, 1.0, 99.0, -2.0]])
     used = np.array([0.3, 1.0])
-    ax = ring_plots.plot_phi_by_mode(
+    ax = fields_plots.plot_phi_by_mode(
         np.arange(1.0, 5), phi, used, chosen=np.array([3.0, 2.0]), modes=[0, 1], titles=["k = 0", "k = 1"]
     )
     assert isinstance(ax.figure, Figure)
@@ -206,10 +206,10 @@ def test_paths_of_a_linear_model_are_exact_even_with_a_direction_that_has_no_var
     paths = results.linear_paths(model, 500.0, 64, seed=1)
     assert np.abs(paths.stacked().mean(axis=1)).max() < 1e-6
     phi, variance = (
-        ring.modes_of(model.standardizer.mobility_to_standard(m))[0]
+        fields.modes_of(model.standardizer.mobility_to_standard(m))[0]
         for m in (model.mobility.matrix, model.standardizer.mobility_to_physical(model.score.covariance))
     )
-    covariances = ring.mode_autocovariances(paths.map(model.standardizer.to_standard).segments, 4)[:, 0, 1:]
+    covariances = fields.mode_autocovariances(paths.map(model.standardizer.to_standard).segments, 4)[:, 0, 1:]
     # 64 000 frames, in the slowest mode 1 in 20 of them independent: 2 % of the variance is one standard error
     np.testing.assert_allclose(covariances[0], variance[1:], rtol=0.08)
     decay = np.exp(-2.0 * phi[1:] / variance[1:])

@@ -11,27 +11,27 @@ from jaxtyping import Float
 from .._core.format import short
 from ..statistics.lags import LaggedMoments
 from ..statistics.resampling import jackknife
-from . import distances, ring
+from . import distances, fields
 from .statistics import BINS, GROUPS
 
 if TYPE_CHECKING:
-    from .comparison import Validation
+    from .validation import Validation
 
 SIDES = ("data", "model")
 BySide = dict[str, np.ndarray]
 
 
 @dataclass(frozen=True)
-class RingComparison:
+class FieldsComparison:
     """What figures, tables and verdict need; curves are {data, model}, of standardised fields, (..., channel, mode)."""
 
     validation: "Validation"
     channels: int
 
     @classmethod
-    def of(cls, validation: "Validation") -> "RingComparison | None":
+    def of(cls, validation: "Validation") -> "FieldsComparison | None":
         """The comparison, if the model was fitted with the symmetry of a ring."""
-        channels = ring.channels_of(validation.model.provenance)
+        channels = fields.channels_of(validation.model.provenance)
         return None if channels is None else cls(validation, channels)
 
     @property
@@ -61,7 +61,7 @@ class RingComparison:
         v = self.validation
         square = v.model.standardizer.std[:: self.points, None] ** 2
         found = {"data": v.data_statistics.lagged, "model": v.model_statistics.lagged}
-        return {side: replace(m, sums=ring.modes_of(m.sums, self.channels) / square) for side, m in found.items()}
+        return {side: replace(m, sums=fields.modes_of(m.sums, self.channels) / square) for side, m in found.items()}
 
     @cached_property
     def variances(self) -> BySide:
@@ -71,12 +71,12 @@ class RingComparison:
     @cached_property
     def mode_acfs(self) -> BySide:
         """Autocorrelation of each mode, (lag, channel, mode)."""
-        return {side: ring.mode_acf(m.mean()) for side, m in self.moments.items()}
+        return {side: fields.mode_acf(m.mean()) for side, m in self.moments.items()}
 
     @cached_property
     def point_acfs(self) -> BySide:
         """Autocorrelation at a point, (lag, channel)."""
-        return {side: ring.point_acf(m.mean(), self.points) for side, m in self.moments.items()}
+        return {side: fields.point_acf(m.mean(), self.points) for side, m in self.moments.items()}
 
     def errors(self, of: Callable[[np.ndarray], np.ndarray]) -> BySide:
         """Leave-one-group-out errors of a function of the covariances (lag, channel, mode)."""
@@ -84,11 +84,11 @@ class RingComparison:
 
     def leading(self, channel: int) -> list[int]:
         """The modes of the data that hold most of the variance of a field."""
-        return ring.leading_modes(self.variances["data"][channel], self.points)
+        return fields.leading_modes(self.variances["data"][channel], self.points)
 
     def shares(self, channel: int) -> np.ndarray:
         """Fraction of the variance of a field in each mode of the data."""
-        return ring.variance_shares(self.variances["data"][channel], self.points)
+        return fields.variance_shares(self.variances["data"][channel], self.points)
 
     def integral_times(self, acf: Float[np.ndarray, " lag"]) -> float:
         """Integral of an autocorrelation up to its first zero, over the lags compared."""
@@ -112,7 +112,7 @@ class RingComparison:
         """Counts of each field in its bins, pooled over points, (channel, bin)."""
         low, high = (np.repeat(ends, self.points) for ends in (self.edges[:, 0], self.edges[:, -1]))
         flat = {side: s.reshape(len(s), -1) for side, s in self.samples.items()}
-        counts = {side: ring.histograms(s, low, high, BINS) for side, s in flat.items()}
+        counts = {side: fields.histograms(s, low, high, BINS) for side, s in flat.items()}
         return {side: c.reshape(self.channels, self.points, BINS).sum(axis=1) for side, c in counts.items()}
 
     def kl(self) -> Float[np.ndarray, " channel"]:
@@ -122,7 +122,7 @@ class RingComparison:
     def pair_counts(self, channel: int, bins: int) -> BySide:
         """Joint counts of a field at two points, (offset, bin, bin), pooled over points."""
         low, high = self.edges[channel, [0, -1]]
-        return {side: ring.pair_counts(s[:, channel], low, high, bins=bins) for side, s in self.samples.items()}
+        return {side: fields.pair_counts(s[:, channel], low, high, bins=bins) for side, s in self.samples.items()}
 
     def worst_mode(self) -> tuple[int, int, float]:
         """Channel, mode and rms difference of the autocorrelation that is off most among the leading modes."""
