@@ -46,6 +46,13 @@ def positive_number(name: str, value: Any, hint: str = "") -> float:
     return float(value)
 
 
+def non_negative_number(name: str, value: Any) -> float:
+    """Return `value` as a float that is finite and not negative."""
+    if not _is_number(value) or not 0 <= float(value) < np.inf:
+        raise _bad(name, "a number of at least 0", value)
+    return float(value)
+
+
 def positive_or_infinite(name: str, value: Any) -> float:
     """As `positive_number`, but `inf` will do."""
     return np.inf if _is_number(value) and value == np.inf else positive_number(name, value)

@@ -102,6 +102,7 @@ class Translations:
 
     def __post_init__(self):
         checks.integer_at_least("channels", self.channels, 1)
+        checks.instance_of("continuous", self.continuous, (bool,))
 
     def check(self, dimension: int) -> None:
         """The points must be the same number for each field, and at least three."""

@@ -201,7 +201,11 @@ def _best_exponent(samples: np.ndarray) -> float:
 
 
 def _as_names(variables: Sequence[str] | None) -> tuple[str, ...] | None:
-    return None if variables is None else (variables,) if isinstance(variables, str) else tuple(variables)
+    if variables is None or isinstance(variables, str):
+        return None if variables is None else (variables,)
+    if not np.iterable(variables):
+        raise checks.refused("variables", "a name or a list of names", variables)
+    return tuple(variables)
 
 
 def _columns(variables: Sequence[str] | None, series: TimeSeries) -> tuple[int, ...]:

@@ -58,6 +58,7 @@ class CorrelationFit:
 
     def __post_init__(self):
         checks.integer_at_least("degree", self.degree, 1)
+        checks.instance_of("skip_zero", self.skip_zero, (bool,))
         checks.integer_at_least("lags", self.lags, self.degree + self.skip_zero)
 
     def infer(self, series: TimeSeries, score: ScoreFit, *, symmetry: Symmetry, key: jax.Array) -> Inference:

@@ -60,6 +60,8 @@ class DenoisingScore:
         for name in ("learning_rate", "final_rate"):
             checks.positive_number(name, getattr(self, name))
         checks.fraction("average", self.average)
+        for name in ("precondition", "antithetic", "calibrate"):
+            checks.instance_of(name, getattr(self, name), (bool,))
 
     def knows_angles(self, periods: Sequence[float | None]) -> bool:
         """Whether the score can be one on circles: the network must take cos and sin in place of an angle."""

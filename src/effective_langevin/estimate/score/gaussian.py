@@ -6,6 +6,7 @@ from typing import ClassVar
 import jax
 import numpy as np
 
+from ..._core import checks
 from ..._core.types import Samples
 from ..symmetry import Symmetry
 from .preconditioning import covariance_matrix
@@ -22,6 +23,10 @@ class Gaussian:
     noise_level: float = 0.0
     calibrate: bool = False
     narrowest: ClassVar[float] = np.inf
+
+    def __post_init__(self):
+        checks.non_negative_number("noise_level", self.noise_level)
+        checks.instance_of("calibrate", self.calibrate, (bool,))
 
     def learn(self, train: Samples, held_out: Samples, *, symmetry: Symmetry, key: jax.Array):
         """Invert the covariance of all samples."""

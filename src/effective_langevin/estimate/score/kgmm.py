@@ -61,6 +61,7 @@ class KGMM:
         MLP(self.hidden)
         checks.integer_at_least("max_draws", self.max_draws, 2)
         checks.integer_at_least("steps", self.steps, 1)
+        checks.instance_of("calibrate", self.calibrate, (bool,))
 
     def knows_angles(self, periods: Sequence[float | None]) -> bool:
         """Whether the score can be one on circles with these periods: not with other variables, nor with many."""
