@@ -16,7 +16,7 @@ from ._core.errors import (
     ModelFileError,
 )
 from .data import Standardizer, TimeSeries, preprocess
-from .data.readers import read
+from .data.io import read
 from .diagnose import Diagnosis, diagnose
 from .estimate.mobility import (
     CorrelationFit,

@@ -7,7 +7,7 @@ import xarray as xr
 from oracles.sample_files import NAMES, UNITS, as_dataset, assert_same, awkward
 
 import effective_langevin as el
-from effective_langevin.data.writers import write
+from effective_langevin.data.io.write import write
 
 
 def test_a_field_becomes_one_variable_per_grid_point_and_land_is_left_out():

@@ -209,13 +209,6 @@ def test_time_zones_in_a_text_table_are_moved_to_utc(tmp_path):
     assert (read.dt, read.dropped, read.starts) == (1.0, 0, (24.0 * (365 * 54 + 13 + 90) - 1,))
 
 
-def test_text_tables_are_read_without_pandas(tmp_path, monkeypatch):
-    monkeypatch.setitem(sys.modules, "pandas", None)
-    monkeypatch.setitem(sys.modules, "xarray", None)
-    (tmp_path / "run.csv").write_text("a,b\n1,2\n3,4.5\n")
-    assert el.read(tmp_path / "run.csv", dt=1.0).n_samples == 2
-
-
 # Bad files ------------------------------------------------------------------------------------------------------------
 
 

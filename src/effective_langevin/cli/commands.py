@@ -167,7 +167,7 @@ def simulate(
     as_json: o.Json = False,
 ) -> None:
     """Simulate a learned model; paths come in the variables and units of the series it was learned from."""
-    from ..data.writers import check_target, write
+    from ..data.io.write import check_target, write
 
     model, _, folder = _opened(run)
     path = out or folder / "paths.nc"

@@ -11,8 +11,8 @@ from .._core import checks
 from .._core.errors import ArgumentError
 from ..data import TimeSeries
 from ..data import preprocess as pp
+from ..data.io import read
 from ..data.preprocess.base import Transform
-from ..data.readers import read
 from ..demo import chosen as chosen_demo
 from .choices import chosen
 

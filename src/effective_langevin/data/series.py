@@ -177,7 +177,7 @@ class TimeSeries:
 
     def to_xarray(self, *, dataset: bool = False, origin: str | None = None) -> Any:
         """An xarray DataArray (member, time, variable), or a Dataset with one CF variable per name; see `labelled`."""
-        from .labelled import to_xarray
+        from .io.xarray import to_xarray
 
         return to_xarray(self, dataset=dataset, origin=origin)
 

@@ -17,7 +17,7 @@ from ..._core import checks
 from ..._core.errors import DataError
 from ..series import check_orientation
 from .clock import Stamps, is_stamp_like
-from .records import Record, Wishes, time_name
+from .records import ReadOptions, Record, find_time
 
 _MAIN = ("x", "values", "data", "samples")
 _NOTES = {"dt": ("dt",), "dt_unit": ("dt_unit", "time_unit"), "names": ("variables", "names"), "units": ("units",),
@@ -25,38 +25,23 @@ _NOTES = {"dt": ("dt",), "dt_unit": ("dt_unit", "time_unit"), "names": ("variabl
 _NO_MEMBER = "the first of three axes counts the members."
 
 
-def read_npy(path: Path, wishes: Wishes) -> list[Record]:
-    """One array; `dt`, or the stamps themselves as `time`, come from the caller."""
-    return from_array(_loaded(path), str(path), wishes)
-
-
-def read_npz(path: Path, wishes: Wishes) -> list[Record]:
-    """Several named arrays in one file."""
-    archive = _loaded(path)
-    if not isinstance(archive, np.lib.npyio.NpzFile):
-        return from_array(archive, str(path), wishes)
-    with archive:
-        try:
-            arrays = {name: archive[name] for name in archive}
-        except ValueError as error:
-            raise DataError(f"{path} holds Python objects, which are not read: save plain arrays. ({error})") from error
-        except (OSError, EOFError, zipfile.BadZipFile, zlib.error) as error:
-            raise DataError(f"{path} is damaged: {error}.") from error
-    return from_mapping(arrays, str(path), wishes)
-
-
-def _loaded(path: Path) -> Any:
+def read_numpy(path: Path, options: ReadOptions) -> list[Record]:
+    """Read a .npy file, whose `dt` or stamps come from the caller, or the named arrays of a .npz file."""
     try:
-        return np.load(path, allow_pickle=False)
-    except (OSError, EOFError, ValueError, zipfile.BadZipFile) as error:
+        loaded: Any = np.load(path, allow_pickle=False)
+        if not isinstance(loaded, np.ndarray):
+            with loaded:
+                loaded = {name: loaded[name] for name in loaded}
+    except (OSError, EOFError, ValueError, zipfile.BadZipFile, zlib.error) as error:
         if "allow_pickle" in str(error):
             raise DataError(
                 f"{path} is not a numpy file, or holds Python objects, which are not read: save plain arrays."
             ) from error
         raise DataError(f"{path} is not a readable numpy file: {error}.") from error
+    return (from_array if isinstance(loaded, np.ndarray) else from_mapping)(loaded, str(path), options)
 
 
-def read_hdf5(path: Path, wishes: Wishes) -> list[Record]:
+def read_hdf5(path: Path, options: ReadOptions) -> list[Record]:
     """Datasets by their full name ("run/x"); units from their attribute, `dt` also from an attribute of the file."""
     import h5py
 
@@ -70,22 +55,22 @@ def read_hdf5(path: Path, wishes: Wishes) -> list[Record]:
         units = {name: _text(node.attrs["units"]) for name, node in found.items() if "units" in node.attrs}
         notes = {k: _decoded(np.asarray(v)) for k, v in file.attrs.items() if any(k in n for n in _NOTES.values())}
         try:
-            return from_mapping({**notes, **found}, str(path), wishes, units)
+            return from_mapping({**notes, **found}, str(path), options, units)
         except OSError as error:
             raise DataError(f"{path} is damaged: {error}.") from error
 
 
 def from_mapping(
-    arrays: Mapping[str, Any], where: str, wishes: Wishes, units: Mapping[str, str] | None = None
+    arrays: Mapping[str, Any], where: str, options: ReadOptions, units: Mapping[str, str] | None = None
 ) -> list[Record]:
     """Records of named arrays; `units` are units by the name of the array."""
     units = dict(units or {})
     notes = {note: _note(arrays, keys) for note, keys in _NOTES.items()}
-    time = time_name(wishes, list(arrays), where)
+    time = find_time(options, list(arrays), where)
     reserved = {time, *(key for keys in _NOTES.values() for key in keys)}
     candidates = {n: a for n, a in arrays.items() if n not in reserved and np.ndim(a) > 0 and a.dtype.kind in "fiubc"}
     labels = None if notes["names"] is None else [str(n) for n in np.atleast_1d(notes["names"])]
-    chosen, columns = _chosen(candidates, labels, where, wishes)
+    chosen, columns = _chosen(candidates, labels, where, options)
     values = _side_by_side({n: np.asarray(candidates[n]) for n in chosen}, where)
     if values.ndim == 2 and len(chosen) == 1 and labels is None:
         check_orientation([values], named=False)
@@ -95,22 +80,22 @@ def from_mapping(
         values = values[..., columns]
         names, unit_list, periods = ([label[c] for c in columns] for label in (names, unit_list, periods))
     stamps = None if time is None else Stamps(_decoded(np.asarray(arrays[time])), time, units.get(time, ""))
-    if is_stamp_like(wishes.time):
-        stamps = Stamps(np.asarray(wishes.time))
+    if is_stamp_like(options.time):
+        stamps = Stamps(np.asarray(options.time))
     dt = None if notes["dt"] is None else _stated_dt(notes["dt"], where)
     unit = "" if notes["dt_unit"] is None else _text(notes["dt_unit"])
-    whole = Record(values, where, tuple(names), tuple(unit_list), stamps, dt, unit, tuple(periods))
+    whole = Record(values, where, tuple(names), tuple(unit_list), tuple(periods), stamps, dt, unit)
     return _as_records(values, where, whole)
 
 
-def from_array(values: Any, where: str, wishes: Wishes) -> list[Record]:
+def from_array(values: Any, where: str, options: ReadOptions) -> list[Record]:
     """Records of a bare array: (time,), (time, var) or (member, time, var)."""
-    checks.not_given("variables", wishes.variables, f"{where} has no names to pick from. Name them with `names`.")
-    checks.not_given("member", wishes.member, _NO_MEMBER)
+    checks.not_given("variables", options.variables, f"{where} has no names to pick from. Name them with `names`.")
+    checks.not_given("member", options.member, _NO_MEMBER)
     array = checks.real_samples(values, f"The data of {where}")
-    stamps = Stamps(np.asarray(wishes.time)) if is_stamp_like(wishes.time) else None
-    if isinstance(wishes.time, str):
-        checks.known_names("time", wishes.time, [], where)
+    stamps = Stamps(np.asarray(options.time)) if is_stamp_like(options.time) else None
+    if isinstance(options.time, str):
+        checks.known_names("time", options.time, [], where)
     array = array[:, None] if array.ndim == 1 else array
     return _as_records(array, where, Record(array, where, stamps=stamps))
 
@@ -127,16 +112,16 @@ def _as_records(values: np.ndarray, where: str, whole: Record) -> list[Record]:
 
 
 def _chosen(
-    candidates: Mapping[str, Any], labels: list[str] | None, where: str, wishes: Wishes
+    candidates: Mapping[str, Any], labels: list[str] | None, where: str, options: ReadOptions
 ) -> tuple[list[str], list[int] | None]:
     """The arrays that hold the samples, and the columns of them that were asked for (None: all)."""
-    checks.not_given("member", wishes.member, _NO_MEMBER)
+    checks.not_given("member", options.member, _NO_MEMBER)
     main = next((n for n in _MAIN if n in candidates), None)
-    if wishes.variables is not None:
-        if main is not None and labels is not None and set(wishes.variables) <= set(labels):
-            return [main], [labels.index(v) for v in wishes.variables]
+    if options.variables is not None:
+        if main is not None and labels is not None and set(options.variables) <= set(labels):
+            return [main], [labels.index(v) for v in options.variables]
         known = [*candidates, *(labels or [])]
-        wanted = checks.known_names("variables", wishes.variables, known, where)
+        wanted = checks.known_names("variables", options.variables, known, where)
         return list(checks.known_names("variables", wanted, candidates, where)), None
     if main is not None:
         return [main], None

@@ -12,20 +12,18 @@ import numpy as np
 from ..._core import checks
 from ..._core.errors import DataError
 from ..series import Periods, TimeSeries
-from .arrays import from_array, from_mapping, read_hdf5, read_npy, read_npz
-from .labelled import from_xarray, read_netcdf, read_zarr
-from .records import Record, Wishes, assemble
-from .tables import from_dataframe, read_parquet
-from .text import read_text
+from .arrays import from_array, from_mapping, read_hdf5, read_numpy
+from .records import ReadOptions, Record, assemble
+from .tables import from_dataframe, read_parquet, read_text
+from .xarray import from_xarray, read_netcdf, read_zarr
 
 __all__ = ["read"]
 
-FORMATS: dict[str, Callable[[Path, Wishes], list[Record]]] = {
+FORMATS: dict[str, Callable[[Path, ReadOptions], list[Record]]] = {
     **dict.fromkeys((".nc", ".nc4", ".cdf"), read_netcdf),
     ".zarr": read_zarr,
     **dict.fromkeys((".h5", ".hdf5"), read_hdf5),
-    ".npz": read_npz,
-    ".npy": read_npy,
+    **dict.fromkeys((".npz", ".npy"), read_numpy),
     **dict.fromkeys((".csv", ".tsv", ".txt", ".dat"), read_text),
     **dict.fromkeys((".parquet", ".pq"), read_parquet),
 }
@@ -66,26 +64,26 @@ def read(
     Dates are counted from 1970-01-01 in the unit noted in the file, or the largest that one step fills. Stamps that
     keep their place in the month count as uniform in months, whatever the 28 to 31 days between, or in years.
     """
-    wishes = Wishes(variables, dt, time, member, resample, join, names, units, time_unit, periods)
-    return assemble(_records(source, wishes), wishes)
+    options = ReadOptions(variables, dt, time, member, resample, join, names, units, time_unit, periods)
+    return assemble(_records(source, options), options)
 
 
-def _records(source: Any, wishes: Wishes, number: str = "") -> list[Record]:
+def _records(source: Any, options: ReadOptions, number: str = "") -> list[Record]:
     """The records of one source, by its kind; `number` tells the entries of a list apart in messages."""
     if isinstance(source, str | os.PathLike):
-        return [record for path in _paths(source) for record in _reader(path)(path, wishes)]
+        return [record for path in _paths(source) for record in _reader(path)(path, options)]
     if _is_labelled(source):
-        return from_xarray(source, f"the {type(source).__name__}{number}", wishes)
+        return from_xarray(source, f"the {type(source).__name__}{number}", options)
     if _is_frame(source):
-        return from_dataframe(source, f"the {type(source).__name__}{number}", wishes)
+        return from_dataframe(source, f"the {type(source).__name__}{number}", options)
     if isinstance(source, Mapping):
         arrays = {str(k): v if hasattr(v, "dtype") else np.asarray(v) for k, v in source.items()}
-        return from_mapping(arrays, f"the dictionary{number}", wishes)
+        return from_mapping(arrays, f"the dictionary{number}", options)
     if isinstance(source, list | tuple) and len(source) and all(_is_source(entry) for entry in source):
-        return [record for i, entry in enumerate(source) for record in _records(entry, wishes, f" {i}")]
+        return [record for i, entry in enumerate(source) for record in _records(entry, options, f" {i}")]
     if isinstance(source, TimeSeries) or not (hasattr(source, "__iter__") or hasattr(source, "__array__")):
         checks.instance_of("source", source, (Path, np.ndarray, list), "Or an xarray or pandas object.")
-    return from_array(source, f"the array{number}", wishes)
+    return from_array(source, f"the array{number}", options)
 
 
 def _is_source(entry: Any) -> bool:
@@ -120,7 +118,7 @@ def _paths(source: str | os.PathLike) -> list[Path]:
     return matches
 
 
-def _reader(path: Path) -> Callable[[Path, Wishes], list[Record]]:
+def _reader(path: Path) -> Callable[[Path, ReadOptions], list[Record]]:
     """The reader for a suffix."""
     reader = FORMATS.get(path.suffix.lower())
     if reader is None:

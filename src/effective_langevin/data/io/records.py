@@ -1,7 +1,9 @@
 """What every reader delivers, and how records become one `TimeSeries`."""
 
+import importlib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,7 +18,7 @@ _MOST_MISSING = 1_000_000
 
 
 @dataclass(frozen=True)
-class Wishes:
+class ReadOptions:
     """What the caller of `read` asked for, apart from the source."""
 
     variables: str | Sequence[str] | None = None
@@ -48,10 +50,24 @@ class Record:
     where: str
     names: tuple[str, ...] | None = None
     units: tuple[str, ...] | None = None
+    periods: tuple[float | None, ...] | None = None
     stamps: Stamps | None = None
     dt: float | None = None
     dt_unit: str = ""
-    periods: tuple[float | None, ...] | None = None
+
+    def rows(self, rows: Any, place: str = "") -> "Record":
+        """Return some of the rows; `place` is added to the name of the source."""
+        stamps = self.stamps and replace(self.stamps, values=self.stamps.values[rows])
+        return replace(self, values=self.values[rows], stamps=stamps, where=self.where + place)
+
+
+def needs(module: str, extra: str, path: Path) -> None:
+    """Refuse a file whose library is missing, and say how to install it: an extra of this package, or a package."""
+    try:
+        importlib.import_module(module)
+    except ImportError as error:
+        package = f"'effective-langevin[{extra}]'" if extra else module
+        raise DataError(f"{path} needs {module}, which is not installed: pip install {package}.") from error
 
 
 def is_time_name(name: Any) -> bool:
@@ -59,22 +75,22 @@ def is_time_name(name: Any) -> bool:
     return name == "t" or str(name).lower() in TIME_NAMES
 
 
-def time_name(wishes: Wishes, available: Sequence[str], where: str) -> str | None:
+def find_time(options: ReadOptions, available: Sequence[str], where: str) -> str | None:
     """The column or key that holds the time: the one asked for, or one that is called so, or none."""
-    if isinstance(wishes.time, str):
-        return checks.known_names("time", wishes.time, available, where)[0]
-    taken = wishes.variables or ()
+    if isinstance(options.time, str):
+        return checks.known_names("time", options.time, available, where)[0]
+    taken = options.variables or ()
     return next((n for n in available if is_time_name(n) and n not in taken), None)
 
 
-def assemble(records: Sequence[Record], wishes: Wishes) -> TimeSeries:
+def assemble(records: Sequence[Record], options: ReadOptions) -> TimeSeries:
     """Put every record on a uniform grid, missing stamps as rows of NaN, and hand them over as one series."""
     _check_same_variables(records)
-    if wishes.join:
+    if options.join:
         records = [_joined(records)]
-    values, starts, dt, unit = [], [], None, wishes.time_unit or ""
+    values, starts, dt, unit = [], [], None, options.time_unit or ""
     for record in records:
-        placed = _place(record, wishes, unit)
+        placed = _place(record, options, unit)
         if dt is not None and abs(placed.dt / dt - 1) > 1e-6:
             raise DataError(
                 f"{record.where} has dt = {placed.dt:g}, {records[0].where} has {dt:g}: records of one series share "
@@ -86,9 +102,9 @@ def assemble(records: Sequence[Record], wishes: Wishes) -> TimeSeries:
     return TimeSeries(
         values,
         dt,
-        names=wishes.names or records[0].names,
-        units=wishes.units or records[0].units,
-        periods=records[0].periods if wishes.periods is None else wishes.periods,
+        names=options.names or records[0].names,
+        units=options.units or records[0].units,
+        periods=records[0].periods if options.periods is None else options.periods,
         time_unit=unit,
         start=starts,
     )
@@ -102,38 +118,38 @@ class _Placed:
     unit: str
 
 
-def _place(record: Record, wishes: Wishes, unit: str) -> _Placed:
+def _place(record: Record, options: ReadOptions, unit: str) -> _Placed:
     """One record on its grid."""
     values = checks.real_samples(record.values, f"The data of {record.where}")
-    stamps = None if wishes.time is False else record.stamps
+    stamps = None if options.time is False else record.stamps
     if stamps is None:
-        checks.not_given("resample", wishes.resample or None, f"{record.where} has no time coordinate to go by.")
+        checks.not_given("resample", options.resample or None, f"{record.where} has no time coordinate to go by.")
         hint = f"{record.where} has no time coordinate, so say how far apart its rows are, in your unit of time."
-        dt = checks.positive_number("dt", wishes.dt if wishes.dt is not None else record.dt, hint)
+        dt = checks.positive_number("dt", options.dt if options.dt is not None else record.dt, hint)
         return _Placed(values, 0.0, dt, unit or record.dt_unit)
     if len(stamps.values) != len(values):
         raise DataError(f"{record.where} has {len(stamps.values)} time stamps for {len(values)} rows.")
     if record.dt_unit and not stamps.unit:
         stamps = replace(stamps, unit=record.dt_unit)
     grid = to_grid(stamps, record.where, unit)
-    if wishes.resample:
-        step = None if wishes.resample is True else float(wishes.resample)
+    if options.resample:
+        step = None if options.resample is True else float(options.resample)
         if not grid.uniform or step not in (None, grid.dt):
             values, grid = resampled(values, grid, step)
     if not grid.uniform:
         raise DataError(grid.complaint)
-    _check_stated_dt(record, wishes, grid)
+    _check_stated_dt(record, options, grid)
     return _Placed(_with_gaps(values, grid, record.where), grid.start, grid.dt, grid.unit)
 
 
-def _check_stated_dt(record: Record, wishes: Wishes, grid: Grid) -> None:
+def _check_stated_dt(record: Record, options: ReadOptions, grid: Grid) -> None:
     """A dt given by the caller, or noted in the file, must be that of the stamps."""
     says = f"{grid.dt:g} {grid.unit}".rstrip()
-    if wishes.dt is not None:
-        given = checks.positive_number("dt", wishes.dt)
+    if options.dt is not None:
+        given = checks.positive_number("dt", options.dt)
         hint = f"Leave `dt` out, or pass time=False to disregard the time coordinate of {record.where}."
-        checks.agrees("dt", given, says, agree(given, wishes.time_unit or "", grid), hint)
-    elif record.dt is not None and not wishes.resample and not agree(record.dt, record.dt_unit, grid):
+        checks.agrees("dt", given, says, agree(given, options.time_unit or "", grid), hint)
+    elif record.dt is not None and not options.resample and not agree(record.dt, record.dt_unit, grid):
         raise DataError(
             f"{record.where} notes dt = {record.dt:g} {record.dt_unit}".rstrip() + f", but its time stamps are {says} "
             "apart. Pass time=False to go by the former, or repair the file."

@@ -1,18 +1,18 @@
-"""Labelled arrays: xarray objects in memory, NetCDF files and Zarr stores."""
+"""Labelled arrays, both ways: xarray objects in memory, NetCDF files and Zarr stores."""
 
 import warnings
 from collections.abc import Hashable, Sequence
-from dataclasses import replace
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from ..._core import checks
+from ..._core import checks, timeunits
 from ..._core.errors import DataError, EffectiveLangevinError
+from ..series import TimeSeries
 from .clock import Stamps, is_stamp_like
-from .extras import needs
-from .records import Record, Wishes, is_time_name
+from .records import ReadOptions, Record, is_time_name, needs
 
 MEMBER_DIMENSIONS = ("member", "ensemble", "realization", "number")
 
@@ -26,23 +26,23 @@ _ENGINES = {
 }
 
 
-def read_netcdf(path: Path, wishes: Wishes) -> list[Record]:
+def read_netcdf(path: Path, options: ReadOptions) -> list[Record]:
     """A NetCDF file, CF conventions applied."""
     with path.open("rb") as file:
         engine, module = _ENGINES.get(file.read(4), (None, None))
     if engine is None or module is None:
         raise DataError(f"{path} is not a readable NetCDF file (damaged, truncated or of another kind).")
     needs(module, "", path)
-    return _opened(path, wishes, "NetCDF file", engine)
+    return _opened(path, options, "NetCDF file", engine)
 
 
-def read_zarr(path: Path, wishes: Wishes) -> list[Record]:
+def read_zarr(path: Path, options: ReadOptions) -> list[Record]:
     """A Zarr store, CF conventions applied."""
     needs("zarr", "zarr", path)
-    return _opened(path, wishes, "Zarr store", engine="zarr")
+    return _opened(path, options, "Zarr store", engine="zarr")
 
 
-def _opened(path: Path, wishes: Wishes, kind: str, engine: str) -> list[Record]:
+def _opened(path: Path, options: ReadOptions, kind: str, engine: str) -> list[Record]:
     import xarray as xr
 
     try:
@@ -52,7 +52,7 @@ def _opened(path: Path, wishes: Wishes, kind: str, engine: str) -> list[Record]:
         with raw:
             if engine == "zarr":
                 raw = raw[sorted(raw.data_vars, key=str)]  # a folder lists its variables in any order
-            return from_dataset(_with_dates(raw), str(path), wishes)
+            return from_dataset(_with_dates(raw), str(path), options)
     except EffectiveLangevinError:
         raise
     except Exception as error:  # every backend raises its own kind, on opening or when the numbers are read
@@ -73,49 +73,47 @@ def _with_dates(raw: Any) -> Any:
     return raw
 
 
-def from_xarray(source: Any, where: str, wishes: Wishes) -> list[Record]:
+def from_xarray(source: Any, where: str, options: ReadOptions) -> list[Record]:
     """Records of a Dataset or DataArray in memory."""
     import xarray as xr
 
     if isinstance(source, xr.DataArray):
         source = source.to_dataset(name=source.name if source.name is not None else "x")
-    return from_dataset(source, where, wishes)
+    return from_dataset(source, where, options)
 
 
-def from_dataset(data: Any, where: str, wishes: Wishes) -> list[Record]:
+def from_dataset(data: Any, where: str, options: ReadOptions) -> list[Record]:
     """Every variable along the time dimension; other dimensions than time and member become variables of their own."""
-    time = _time_dimension(data, where, wishes)
+    time = _time_dimension(data, where, options)
     along = [str(n) for n in data.data_vars if time in data[n].dims and _is_plain(data, n)]
     picked = along
-    if wishes.variables is not None and set(wishes.variables) <= set(along):
-        picked = list(wishes.variables)
+    if options.variables is not None and set(options.variables) <= set(along):
+        picked = list(options.variables)
     if not picked:
         raise DataError(f"{where} has no variable of numbers along its dimension {time!r}.")
-    member = _member_dimension(data, picked, where, wishes)
+    member = _member_dimension(data, picked, where, options)
     blocks = [_flattened(data[n], time, member, int(data.sizes[member]) if member else 1) for n in picked]
     values = np.concatenate([b for b, _ in blocks], axis=-1)
     labels = [label for _, block in blocks for label in block]
-    if wishes.variables is not None and picked is along:
+    if options.variables is not None and picked is along:
         known = [name for name, _, _ in labels]
-        columns = [known.index(v) for v in checks.known_names("variables", wishes.variables, known, where)]
+        columns = [known.index(v) for v in checks.known_names("variables", options.variables, known, where)]
         values, labels = values[..., columns], [labels[c] for c in columns]
     names, units, periods = zip(*labels)
-    stamps = _stamps(data, time, wishes)
+    stamps = _stamps(data, time, options)
     starts = _starts(data, member)
     places = ["" if member is None else f" ({member} {v})" for v in (data[member].values if member else [0])]
     return [
-        _unpadded(
-            Record(block, where + place, names, units, _shifted(stamps, start), periods=periods), member is not None
-        )
+        _unpadded(Record(block, where + place, names, units, periods, _shifted(stamps, start)), member is not None)
         for block, place, start in zip(values, places, starts)
     ]
 
 
-def _time_dimension(data: Any, where: str, wishes: Wishes) -> str:
+def _time_dimension(data: Any, where: str, options: ReadOptions) -> str:
     """The dimension of time: the one asked for, or one called so, marked so or with dates, or the only one."""
-    if isinstance(wishes.time, str):
-        checks.known_names("time", wishes.time, [*data.dims, *data.coords], where)
-        return str(data[wishes.time].dims[0]) if wishes.time in data.coords else wishes.time
+    if isinstance(options.time, str):
+        checks.known_names("time", options.time, [*data.dims, *data.coords], where)
+        return str(data[options.time].dims[0]) if options.time in data.coords else options.time
     tests = (
         is_time_name,
         lambda d: d in data.coords and (data[d].dtype.kind == "M" or _mark(data[d], "axis") == "T"),
@@ -140,10 +138,10 @@ def _is_plain(data: Any, name: Hashable) -> bool:
     return data[name].dtype.kind in "fiub" and name not in bounds and not str(name).endswith(("_bnds", "_bounds"))
 
 
-def _member_dimension(data: Any, picked: Sequence[str], where: str, wishes: Wishes) -> str | None:
+def _member_dimension(data: Any, picked: Sequence[str], where: str, options: ReadOptions) -> str | None:
     dims = {d for n in picked for d in data[n].dims}
-    if wishes.member is not None:
-        return checks.known_names("member", wishes.member, sorted(str(d) for d in dims), where)[0]
+    if options.member is not None:
+        return checks.known_names("member", options.member, sorted(str(d) for d in dims), where)[0]
     return next((str(d) for d in data.dims if d in dims and str(d).lower() in MEMBER_DIMENSIONS), None)
 
 
@@ -189,10 +187,10 @@ def _names(array: Any, rest: Sequence[Hashable]) -> list[str]:
     return [f"{array.name}(" + ", ".join(f"{d}={v}" for d, v in zip(rest, point)) + ")" for point in points]
 
 
-def _stamps(data: Any, time: str, wishes: Wishes) -> Stamps | None:
-    if is_stamp_like(wishes.time):
-        return Stamps(np.asarray(wishes.time))
-    name = wishes.time if isinstance(wishes.time, str) else time
+def _stamps(data: Any, time: str, options: ReadOptions) -> Stamps | None:
+    if is_stamp_like(options.time):
+        return Stamps(np.asarray(options.time))
+    name = options.time if isinstance(options.time, str) else time
     if name not in data.coords:
         return None
     unit = data[name].attrs.get("units") or data[name].encoding.get("units") or ""
@@ -215,5 +213,92 @@ def _unpadded(record: Record, is_member: bool) -> Record:
     there = np.flatnonzero(~np.isnan(record.values).all(axis=1))
     if not is_member or record.stamps is None or not len(there):
         return record
-    rows = slice(there[0], there[-1] + 1)
-    return replace(record, values=record.values[rows], stamps=replace(record.stamps, values=record.stamps.values[rows]))
+    return record.rows(slice(there[0], there[-1] + 1))
+
+
+# The other way --------------------------------------------------------------------------------------------------------
+
+
+def to_xarray(series: TimeSeries, *, dataset: bool = False, origin: str | None = None) -> Any:
+    """A DataArray (member, time, variable), or with `dataset` a Dataset of one (member, time) variable per name.
+
+    A member is a record; gaps and the ends of shorter records are NaN. Where records begin at times too far apart for
+    one axis, `time` counts from the start of each and the coordinate `start` says when that was. `origin` is the date
+    that time zero stands for ("1970-01-01" for a series read from dates): times are then written as dates. What this
+    returns, `effective_langevin.read` takes back.
+    """
+    import xarray as xr
+
+    values, times, starts = on_one_axis(series)
+    if starts is not None and origin is not None:
+        raise DataError("The records begin too far apart for one axis of dates. Leave `origin` out.")
+    coords: dict[str, Any] = {
+        "member": ("member", np.arange(len(values)), {"standard_name": "realization", "long_name": "member"}),
+        "time": ("time", *_time_coordinate(times, series.time_unit, origin)),
+    }
+    if starts is not None:
+        coords["start"] = ("member", starts, {"long_name": "time at which the member begins"})
+    attrs = {"source": f"effective-langevin {version('effective-langevin')}", "Conventions": "CF-1.11"}
+    if dataset:
+        columns = zip(series.names, series.units, series.periods, np.moveaxis(values, -1, 0))
+        data = {
+            name: (("member", "time"), v, {"long_name": name, **_units(unit), **_angle(period)})
+            for name, unit, period, v in columns
+        }
+        return xr.Dataset(data, coords, attrs)
+    coords["variable"] = ("variable", list(series.names), {"long_name": "variable"})
+    coords["units"] = ("variable", list(series.units), {"long_name": "units of the variable"})
+    if any(series.periods):
+        periods = [np.nan if period is None else period for period in series.periods]
+        coords["angle_period"] = ("variable", periods, {"long_name": "period of an angle, NaN otherwise"})
+    shared = _units(series.units[0]) if len(set(series.units)) == 1 else {}
+    return xr.DataArray(
+        values, coords, ("member", "time", "variable"), "state", {"long_name": "state", **shared, **attrs}
+    )
+
+
+def on_one_axis(series: TimeSeries) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
+    """(member, time, var) values, the time axis, and the start of each member where there is no common axis."""
+    numbers = {record: i for i, record in enumerate(dict.fromkeys(series.records))}
+    members = [numbers[r] for r in series.records]
+    first = np.full(len(numbers), np.inf)
+    np.minimum.at(first, members, series.starts)
+    rows = np.rint((np.array(series.starts) - first[members]) / series.dt).astype(int)
+    lengths = np.zeros(len(numbers), int)
+    np.maximum.at(lengths, members, [row + len(s) for row, s in zip(rows, series.segments)])
+    shift = (first - first.min()) / series.dt
+    whole = np.rint(shift).astype(int)
+    common = np.abs(shift - whole).max() < 1e-3 and (whole + lengths).max() <= 2 * lengths.max()
+    if common:
+        rows, lengths = rows + whole[members], lengths + whole
+    values = np.full((len(numbers), lengths.max(), series.dimension), np.nan)
+    for member, row, segment in zip(members, rows, series.segments):
+        values[member, row : row + len(segment)] = segment
+    start = first.min() if common else 0.0
+    return values, start + series.dt * np.arange(lengths.max()), None if common else first
+
+
+def _time_coordinate(times: np.ndarray, unit: str, origin: str | None) -> tuple[np.ndarray, dict[str, str]]:
+    """Numbers with their unit, or dates counted from `origin`."""
+    attrs = {"long_name": "time", "axis": "T"}
+    if origin is None:
+        return times, {**attrs, **_units(unit)}
+    name = checks.one_of("time_unit", timeunits.canonical(unit) or unit, timeunits.SECONDS)
+    try:
+        np.datetime64(origin)
+    except ValueError:
+        raise checks.refused("origin", "a date such as 1970-01-01", origin) from None
+    attrs["standard_name"] = "time"
+    if name in timeunits.CALENDAR:
+        months = np.rint(times * (12 if name == "year" else 1)).astype("timedelta64[M]")
+        return (np.datetime64(origin, "M") + months).astype("datetime64[us]"), attrs
+    ticks = np.rint(times * (timeunits.SECONDS[name] * 1e6)).astype("timedelta64[us]")
+    return np.datetime64(origin, "us") + ticks, attrs
+
+
+def _units(unit: str) -> dict[str, str]:
+    return {"units": unit} if unit else {}
+
+
+def _angle(period: float | None) -> dict[str, float]:
+    return {} if period is None else {"angle_period": period}
