@@ -5,14 +5,15 @@ from hypothesis import strategies as st
 from oracles.processes import autoregressive, ornstein_uhlenbeck
 
 import effective_langevin as el
-from effective_langevin.diagnose.survey import chunks, critical, integral_times, log_lags, survey
+from effective_langevin.diagnose.survey import integral_times, log_lags, survey
+from effective_langevin.statistics.resampling import critical, split
 
 
 @given(lengths=st.lists(st.integers(1, 20), min_size=1, max_size=6), number=st.integers(1, 9))
 def test_chunks_are_all_samples_in_order_and_of_equal_size(lengths, number):
     rows = np.arange(sum(lengths))[:, None]
     segments = np.split(rows, np.cumsum(lengths)[:-1])
-    found = list(chunks(segments, number))
+    found = list(split(segments, number))
     assert len(found) == number
     np.testing.assert_array_equal(np.concatenate([p for pieces in found for p in pieces] or [rows]), rows)
     assert np.ptp([sum(len(p) for p in pieces) for pieces in found]) <= 1
@@ -20,8 +21,8 @@ def test_chunks_are_all_samples_in_order_and_of_equal_size(lengths, number):
 
 def test_a_chunk_does_not_cross_the_border_of_two_records():
     segments = [np.zeros((5, 1)), np.ones((5, 1))]
-    assert [[len(p) for p in pieces] for pieces in chunks(segments, 2)] == [[5], [5]]
-    assert all(np.ptp(p) == 0 for pieces in chunks(segments, 3) for p in pieces)
+    assert [[len(p) for p in pieces] for pieces in split(segments, 2)] == [[5], [5]]
+    assert all(np.ptp(p) == 0 for pieces in split(segments, 3) for p in pieces)
 
 
 def test_the_lags_hold_every_power_of_two_and_the_ends():

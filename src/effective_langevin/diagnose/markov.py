@@ -23,8 +23,8 @@ from .._core import keys
 from .._core.types import LagMatrices, Matrix, Samples
 from ..data import TimeSeries
 from ..estimate.partition import grow_tree
-from ..statistics.resampling import jackknife
-from .survey import Survey, chunks
+from ..statistics.resampling import jackknife, split
+from .survey import Survey
 
 _MOST_DIMENSIONS = 6
 _CELLS = (128, 32, 8)
@@ -145,7 +145,7 @@ def implied_times(
     """-h / ln |lambda_2| of the transition matrix over h = lag, 2 lag, 4 lag: constant if the cells are Markov."""
     found = []
     for h in (lag, 2 * lag, 4 * lag):
-        counts = np.array([_transitions(pieces, h, cells) for pieces in chunks(labels, groups)])
+        counts = np.array([_transitions(pieces, h, cells) for pieces in split(labels, groups)])
         total = counts.sum(axis=0)
         modulus = _second_eigenvalue(total)
         others = np.array([modulus(total - part) for part in counts])

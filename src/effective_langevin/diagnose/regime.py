@@ -5,9 +5,10 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Bool, Float
 
+from ..statistics.resampling import critical
 from .markov import CellMemory, LinearMemory
 from .short_time import Nugget, Variation, is_white, step_over_fastest
-from .survey import Survey, critical
+from .survey import Survey
 
 BALLISTIC = 0.3  # slope of log(QV / h) above which motion is smooth; also used by the mobility estimator
 _CLEARLY_BALLISTIC = 0.5

@@ -9,8 +9,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .spectrum import WIDTH, equal_windows, neighbourhood, periodograms, thresholds
-from .survey import FALSE_ALARM, Survey
+from ..statistics.resampling import FALSE_ALARM
+from ..statistics.spectra import WIDTH, background, equal_windows, half_bin_periodograms, line_thresholds
+from .survey import Survey
 
 _FIRST = 4  # periods in a window: fewer are a trend
 _CONTRAST = 3.0  # a line stands this far above the bins beside it
@@ -75,10 +76,10 @@ def spectral_lines(survey: Survey) -> Seasonality:
     for i in range(series.dimension):
         for of_square in (False, True):
             samples = [np.square(w[:, i]) if of_square else w[:, i] for w in windows]
-            plain, tapered = periodograms(samples)
-            level, freedom = neighbourhood(plain[::2], len(windows))
+            plain, tapered = half_bin_periodograms(samples)
+            level, freedom = background(plain[::2], len(windows))
             limits = [
-                _on_half_bins(level * thresholds(len(windows), freedom, FALSE_ALARM / (tests * bins)), len(plain))
+                _on_half_bins(level * line_thresholds(len(windows), freedom, FALSE_ALARM / (tests * bins)), len(plain))
                 for bins in (len(plain), max(len(calendar), 1))
             ]
             limit = np.where(np.isin(np.arange(len(plain)), calendar), limits[1], limits[0])

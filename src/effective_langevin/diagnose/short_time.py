@@ -17,8 +17,8 @@ from scipy.special import ndtri
 
 from .._core.types import LagMatrices
 from ..data import TimeSeries
-from ..statistics.resampling import jackknife
-from .survey import FALSE_ALARM, Survey, autocorrelation
+from ..statistics.resampling import FALSE_ALARM, jackknife
+from .survey import Survey, autocorrelation
 
 # Degree of the polynomial and number of lags it is fitted to.
 _FITS = ((1, 2), (2, 3), (2, 4), (2, 6), (3, 4), (3, 6), (3, 8), (4, 6), (4, 8), (4, 12), (5, 8), (5, 12))

@@ -18,7 +18,8 @@ from scipy.special import fdtrc, ndtri
 
 from .._core.types import Samples
 from ..data import TimeSeries
-from .survey import FALSE_ALARM, Survey, chunks, integral_times
+from ..statistics.resampling import FALSE_ALARM, split
+from .survey import Survey, integral_times
 from .unit_root import unit_roots
 
 LEVEL_FEATURES = ("mean", "log_spread", "autocorrelation")
@@ -82,7 +83,7 @@ def compare_stretches(survey: Survey) -> Stationarity:
 def _locally_centred(series: TimeSeries) -> list[Samples]:
     """Eighths of the series, or its records, without their mean, as many as are needed for an integral time."""
     eighth = series.n_samples / 8
-    pieces = [c[0] for s in series.segments for c in chunks([s], max(1, round(len(s) / eighth)))]
+    pieces = [c[0] for s in series.segments for c in split([s], max(1, round(len(s) / eighth)))]
     return [p - p.mean(axis=0) for p in pieces[:: max(1, series.n_samples // _LOCAL_SAMPLES)]]
 
 
@@ -119,7 +120,7 @@ def _along(series: TimeSeries, shortest: float):
     if number < _LEAST:
         return None
     runs = 8 if number >= 32 else 4
-    return list(chunks(series.segments, number)), np.arange(number) * runs // number
+    return list(split(series.segments, number)), np.arange(number) * runs // number
 
 
 def _between(series: TimeSeries, shortest: float):
@@ -128,7 +129,7 @@ def _between(series: TimeSeries, shortest: float):
     if len(long) < 2:
         return None
     numbers = [int(min(len(s) / shortest, 8)) for s in long]
-    blocks = [b for s, n in zip(long, numbers) for b in chunks([s], n)]
+    blocks = [b for s, n in zip(long, numbers) for b in split([s], n)]
     return (blocks, np.repeat(np.arange(len(long)), numbers)) if len(blocks) >= _LEAST else None
 
 
@@ -141,7 +142,7 @@ def _since_start(series: TimeSeries, shortest: float):
     if sets < _LEAST // 4 or longest < 16:
         return None
     groups = [alike[k::sets] for k in range(sets)]
-    parts = [[list(chunks([s], 4)) for s in group] for group in groups]
+    parts = [[list(split([s], 4)) for s in group] for group in groups]
     blocks = [[record[phase][0] for record in part] for phase in range(4) for part in parts]
     return blocks, np.repeat(np.arange(4), sets)
 

@@ -4,22 +4,18 @@ Groups give errors by leaving out each in turn. There are 32 of them, or 16 wher
 integral times.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
 from jaxtyping import Float
-from scipy.special import stdtrit
 
 from .._core.types import LagMatrices, Samples
 from ..data import Standardizer, TimeSeries
 from ..statistics.lags import LaggedMoments, lagged_moments
-from ..statistics.resampling import jackknife
+from ..statistics.resampling import jackknife, split
 
-# Chance that one check raises an alarm about a series that is as it should be, over all variables and lags together.
-FALSE_ALARM = 0.002
 GROUPS = 32
 _LARGEST_LAG = 1 << 16
 _PER_OCTAVE = 4
@@ -92,11 +88,6 @@ class Survey:
         return np.tensordot(weights, values, 1) / weights.sum()
 
 
-def critical(groups: int, tests: int = 1, chance: float = FALSE_ALARM) -> float:
-    """How many jackknife errors a deviation must exceed to be real, given how many are looked at (Bonferroni)."""
-    return float(stdtrit(groups - 1, 1 - chance / (2 * max(tests, 1))))
-
-
 def autocorrelation(moments: LagMatrices) -> Float[np.ndarray, "lag var"]:
     """Diagonal of C(tau), normalised."""
     diagonal = np.diagonal(moments, axis1=1, axis2=2)
@@ -111,7 +102,7 @@ def survey(series: TimeSeries) -> Survey:
     times, _ = integral_times(autocorrelation(moments.mean()), moments.lags, series.dt)
     groups = min(_affordable_groups(series.duration / (5 * times.max())), len(moments.sums))
     moments = LaggedMoments(moments.lags, _merged(moments.sums, groups), _merged(moments.pairs, groups))
-    sums = [_power_sums(pieces) for pieces in chunks(standard.segments, groups)]
+    sums = [_power_sums(pieces) for pieces in split(standard.segments, groups)]
     counts, means, cubes, quartics = (np.array(s) for s in zip(*sums))
     found = Survey(standard, units, moments, counts, means, cubes, quartics, times, times)
     _, errors = found.jackknifed_acf(lambda acf: integral_times(acf, moments.lags, series.dt)[0])
@@ -128,15 +119,6 @@ def integral_times(acf: Float[np.ndarray, "lag var"], lags: np.ndarray, dt: floa
     steps[crossing] *= acf[:-1][crossing] / (acf[:-1] - acf[1:])[crossing]
     areas = 0.5 * steps * (kept[1:] + kept[:-1])
     return dt * np.maximum(areas.sum(axis=0), 0.5), positive.sum(axis=0)
-
-
-def chunks(segments: Sequence[Samples], number: int) -> Iterator[list[Samples]]:
-    """Equally many consecutive samples in each of `number` chunks, as views that do not cross borders."""
-    edges = np.linspace(0, sum(len(s) for s in segments), number + 1).astype(int)
-    starts = np.cumsum([0, *(len(s) for s in segments)])
-    for low, high in pairwise(edges):
-        first, last = np.searchsorted(starts, low, side="right") - 1, np.searchsorted(starts, high, side="left")
-        yield [segments[k][max(low - starts[k], 0) : high - starts[k]] for k in range(first, last)]
 
 
 def log_lags(low: int, high: int) -> np.ndarray:

@@ -9,8 +9,8 @@ from itertools import combinations, product
 
 import numpy as np
 
-from ..statistics.resampling import jackknife
-from .survey import Survey, critical
+from ..statistics.resampling import critical, jackknife
+from .survey import Survey
 
 _SEEN = 0.1  # a deviation of this size (in standard deviations) must be visible
 _SMALLEST_RING = 4

@@ -11,18 +11,21 @@ from .lags import autocovariances
 _LONGEST_LAG = 1 << 14
 
 
-def integral_time(acf: Float[np.ndarray, " lag"], dt: float) -> float:
-    """Integrate a normalised autocorrelation up to its first zero; independent samples are twice that far apart."""
-    below = np.flatnonzero(acf <= 0)
-    stop = below[0] if len(below) else len(acf)
-    return float(dt * (acf[:stop].sum() - 0.5))
+def integral_time(acf: Float[np.ndarray, "lag ..."], tau: np.ndarray) -> np.ndarray:
+    """Integrate normalised autocorrelations at the times `tau` up to their first zero, by trapezoids.
+
+    Independent samples are twice that far apart.
+    """
+    positive = np.logical_and.accumulate(acf > 0, axis=0)
+    return np.trapezoid(np.where(positive, acf, 0.0), tau, axis=0)
 
 
 def integral_times(segments: Sequence[Samples], dt: float) -> Float[np.ndarray, " var"]:
     """Integral time of each variable (of mean zero), at least half a sampling interval."""
     longest = max(len(s) for s in segments)
     covariances = autocovariances(segments, min(max(longest // 4, 1), _LONGEST_LAG))
-    return np.array([max(integral_time(c / c[0], dt), 0.5 * dt) for c in covariances.T])
+    acf = np.pad(covariances / covariances[0], ((0, 1), (0, 0)))  # what lies beyond the longest lag counts as zero
+    return np.maximum(integral_time(acf, dt * np.arange(len(acf))), 0.5 * dt)
 
 
 def error_groups(segments: Sequence[Samples], dt: float, times: np.ndarray | None = None) -> int:

@@ -3,9 +3,10 @@
 import numpy as np
 
 from ..._core.format import listed, measured
+from ...statistics.resampling import critical
 from ..markov import CellMemory, LinearMemory
 from ..records import Finding, Quantity
-from ..survey import Survey, critical
+from ..survey import Survey
 
 # Partial correlation of future and past given the present: worth knowing, and too much for a Markov model.
 _MEMORY = (0.03, 0.1)

@@ -3,10 +3,11 @@
 import numpy as np
 
 from ..._core.format import listed, measured, percent
+from ...statistics.resampling import critical
 from ..records import Finding, Quantity
 from ..regime import BALLISTIC, COARSE, Regime
 from ..short_time import Nugget, Variation
-from ..survey import Survey, critical
+from ..survey import Survey
 
 _MEANING = {
     "diffusive": "Over one sampling interval the series moves like a diffusion.",
