@@ -24,7 +24,7 @@ import jax
 import numpy as np
 
 import effective_langevin as el
-from effective_langevin.demo import chosen
+from effective_langevin.cli.demo import chosen
 from effective_langevin.simulate import integrate
 from effective_langevin.validate import distances
 

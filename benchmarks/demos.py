@@ -18,7 +18,7 @@ RESULTS = Path(__file__).parent / "results" / "demos.json"
 
 def measure(name: str) -> dict:
     """Run one demonstration and return its metrics."""
-    from effective_langevin.demo import run_demo
+    from effective_langevin.cli.demo import run_demo
 
     return {"metrics": run_demo(name, seed=0).validation.metrics}
 

@@ -12,7 +12,7 @@ import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.patches import FancyBboxPatch
 
-from effective_langevin.demo import run_demo
+from effective_langevin.cli.demo import run_demo
 from effective_langevin.validate import Validation, plots
 from effective_langevin.validate.statistics import GROUPS, pair_histogram
 

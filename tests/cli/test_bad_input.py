@@ -11,7 +11,7 @@ from oracles.command_line import QUICK, ou_table, run_main
 from oracles.sample_files import DT, WRITERS
 
 import effective_langevin as el
-from effective_langevin import runs
+from effective_langevin.cli.run_folder import RunFolder
 
 LENGTH = 300
 PROGRESS = re.compile(r"Note: |[A-Z][a-z -]+: +\d+ % after")
@@ -242,7 +242,7 @@ def run(tmp_path_factory):
     """A run folder without a report, made in no time."""
     base = tmp_path_factory.mktemp("bad words")
     model = el.fit(el.read(ou_table(base / "ou.csv", LENGTH)), score=el.Gaussian(), mobility=el.QuadraticVariation())
-    with runs.RunFolder(base / "run") as folder:
+    with RunFolder(base / "run") as folder:
         folder.keep_model(model, {"data": [str(base / "ou.csv")]})
     return base / "run"
 

@@ -9,7 +9,8 @@ import pytest
 from typer.testing import CliRunner
 
 import effective_langevin as el
-from effective_langevin import cli, runs
+from effective_langevin import cli
+from effective_langevin.cli.run_folder import RunFolder, peak_memory
 
 FILES = {"config.toml", "model.safetensors", "metrics.json", "report.html", "figures"}
 
@@ -27,6 +28,14 @@ def test_info_names_the_version_and_the_demos(monkeypatch, capsys):
     assert code == 0
     assert "effective-langevin 0.1.0" in out
     assert "wells, scalar, lorenz63" in out
+
+
+def test_the_version_and_the_help_have_short_ways(monkeypatch, capsys):
+    assert run_main(monkeypatch, capsys, "--version")[:2] == (0, "effective-langevin 0.1.0\n")
+    for arguments in (["-h"], ["--help"], ["fit", "-h"]):
+        code, out, _ = run_main(monkeypatch, capsys, *arguments)
+        assert code == 0
+        assert "Usage: effective-langevin" in out
 
 
 def test_an_unknown_system_is_one_line_of_error_and_leaves_nothing(monkeypatch, capsys, tmp_path):
@@ -109,7 +118,7 @@ def test_the_report_stands_alone_and_gives_a_verdict(quick_run):
 
 
 def test_an_interrupted_run_keeps_the_model_it_had(tmp_path, wells_model):
-    folder = runs.RunFolder(tmp_path / "run")
+    folder = RunFolder(tmp_path / "run")
 
     def fit_then_stop():
         with folder:
@@ -123,13 +132,13 @@ def test_an_interrupted_run_keeps_the_model_it_had(tmp_path, wells_model):
 
 
 def test_a_run_that_fails_before_the_model_leaves_nothing(tmp_path):
-    with pytest.raises(ZeroDivisionError), runs.RunFolder(tmp_path / "run"):
+    with pytest.raises(ZeroDivisionError), RunFolder(tmp_path / "run"):
         raise ZeroDivisionError
     assert list(tmp_path.iterdir()) == []
 
 
 def test_where_a_system_does_not_tell_its_memory_none_is_reported(monkeypatch):
     """As on Windows, where Python has no module `resource`."""
-    assert runs.peak_memory()["peak_memory_mb"] > 10
+    assert peak_memory()["peak_memory_mb"] > 10
     monkeypatch.setitem(sys.modules, "resource", None)
-    assert runs.peak_memory() == {}
+    assert peak_memory() == {}

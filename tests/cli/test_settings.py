@@ -8,10 +8,10 @@ from oracles.command_line import ou_table
 
 import effective_langevin as el
 from effective_langevin import preprocess as pp
-from effective_langevin import runs
 from effective_langevin.cli.choices import CHOICES, chosen
+from effective_langevin.cli.demo import QUICK as QUICK_DEMOS
+from effective_langevin.cli.run_folder import recorded, to_toml
 from effective_langevin.cli.settings import TRANSFORMS, Settings, resolved
-from effective_langevin.demo import QUICK as QUICK_DEMOS
 from effective_langevin.fit import describe
 
 FLAGS = {
@@ -67,7 +67,7 @@ STRATEGIES = [
 def test_a_strategy_survives_being_written_down(strategy):
     """Object to provenance to TOML and back."""
     role = next(r for r, kinds in CHOICES.items() if type(strategy) in kinds.values())
-    text = runs.to_toml({"it": describe(strategy)})
+    text = to_toml({"it": describe(strategy)})
     assert chosen(role, tomllib.loads(text)["it"]) == strategy
 
 
@@ -108,7 +108,7 @@ def test_the_record_of_a_run_resolves_to_the_same_run(tmp_path):
     flags = {"data": [str(tmp_path / "ou.csv")], "variables": "b,a", "deseason": "5", "delay": "1", "seed": 3}
     first = resolved(flags, None)
     model = el.fit(series, preprocess=first.preprocess, score=el.Gaussian(), mobility=el.QuadraticVariation(), seed=3)
-    (tmp_path / "config.toml").write_text(runs.to_toml({**first.record(), **runs.recorded(model)}))
+    (tmp_path / "config.toml").write_text(to_toml({**first.record(), **recorded(model)}))
     again = resolved({}, tmp_path / "config.toml")
     assert (again.data, again.reading, again.preprocess) == (first.data, first.reading, first.preprocess)
     assert (again.seed, again.validating()) == (3, first.validating())
@@ -117,7 +117,7 @@ def test_the_record_of_a_run_resolves_to_the_same_run(tmp_path):
 
 def test_the_record_of_a_demonstration_resolves_to_its_series(tmp_path):
     demo = {"system": "scalar", "quick": True, "paper_scale": False, "seed": 3}
-    (tmp_path / "config.toml").write_text(runs.to_toml(Settings([], demo=demo, seed=4).record()))
+    (tmp_path / "config.toml").write_text(to_toml(Settings([], demo=demo, seed=4).record()))
     again = resolved({}, tmp_path / "config.toml")
     np.testing.assert_array_equal(again.series().stacked(), QUICK_DEMOS["scalar"].series(3).stacked())
     np.testing.assert_allclose(again.validating()["exact_mobility"], QUICK_DEMOS["scalar"].system.mobility)
@@ -128,6 +128,6 @@ def test_toml_survives_a_round_trip():
         "a": 1, "text": '" and \\ and é', "none": None, "list": (1, 2), "empty": [], "deep": {"only": {"y": True}},
         "t": {"x": 0.5, "deep": {"y": True}}, "odd key": 1e-9, "many": [{"x": 1}, {"y": {"z": [1.5]}}, {}], "no": {},
     }  # fmt: skip
-    assert tomllib.loads(runs.to_toml(settings)) == {
-        **{k: v for k, v in settings.items() if k not in ("none", "no")}, "list": [1, 2]
+    assert tomllib.loads(to_toml(settings)) == {
+        **{k: v for k, v in settings.items() if k != "none"}, "list": [1, 2]
     }  # fmt: skip

@@ -14,7 +14,7 @@ import jax
 
 import effective_langevin as el
 from effective_langevin._core import progress
-from effective_langevin.demo import DEMOS, PAPER_SCALE, Demo, run_demo
+from effective_langevin.cli.demo import DEMOS, PAPER_SCALE, Demo, run_demo
 from effective_langevin.execution.compilation import keep_compiled_programs
 
 from .results import FOLDER, collect, write

@@ -18,14 +18,28 @@ from .output import complain, console, say, show_table, show_validation, tell
 if TYPE_CHECKING:
     from ..data import TimeSeries
     from ..model import LangevinModel
-    from ..runs import RunFolder
     from ..validate import Validation
+    from .run_folder import RunFolder
     from .settings import Settings
 
 app = typer.Typer(
-    add_completion=True, no_args_is_help=True, pretty_exceptions_enable=False,
-    help="Effective Langevin equations from one stationary time series.",
-)  # fmt: skip
+    no_args_is_help=True, pretty_exceptions_enable=False, context_settings={"help_option_names": ["-h", "--help"]}
+)
+
+
+def _print_version(asked: bool) -> None:
+    if asked:
+        say(f"effective-langevin {version('effective-langevin')}")
+        raise typer.Exit
+
+
+@app.callback()
+def effective_langevin(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    """Effective Langevin equations from one stationary time series."""
 
 
 @app.command()
@@ -41,7 +55,7 @@ def demo(
     as_json: o.Json = False,
 ) -> None:
     """Simulate a reference system, learn a Langevin model from the series alone, and report how good it is."""
-    from ..demo import chosen, estimated_hours, run_demo
+    from .demo import chosen, estimated_hours, run_demo
     from .settings import Settings
 
     size = {"quick": quick, "paper_scale": paper_scale}
@@ -208,7 +222,7 @@ def report(run: o.Run, as_json: o.Json = False) -> None:
     """Rebuild report, figures and metrics of a run folder from its model and its data."""
     import json
 
-    from ..runs import METRICS, write_validation
+    from .run_folder import METRICS, write_validation
 
     model, settings, folder = _opened(run)
     kept = folder / METRICS
@@ -237,8 +251,8 @@ def info(as_json: o.Json = False) -> None:
     """Versions, devices, demonstrations, and the names that options and TOML files know."""
     import jax
 
-    from ..demo import DEMOS
     from .choices import CHOICES
+    from .demo import DEMOS
 
     versions = {"effective-langevin": version("effective-langevin"), "jax": jax.__version__}
     content: dict[str, Any] = {
@@ -258,7 +272,7 @@ def info(as_json: o.Json = False) -> None:
 def _opened(run: Path) -> "tuple[LangevinModel, Settings | None, Path]":
     """The model of a run folder or file, the settings of the run where they are kept, and its folder."""
     from ..model import load
-    from ..runs import CONFIG, MODEL
+    from .run_folder import CONFIG, MODEL
     from .settings import resolved
 
     if not run.exists():
@@ -315,7 +329,7 @@ def _run_folder(
     out: Path | None, name: str, overwrite: bool, as_json: bool
 ) -> "Iterator[tuple[RunFolder, Callable[[Validation, dict[str, float]], None]]]":
     """Run inside a folder; what is handed to the yielded function is kept, and printed once the folder is complete."""
-    from ..runs import RunFolder, unused_folder
+    from .run_folder import RunFolder, unused_folder
 
     folder = RunFolder(out or unused_folder(f"langevin-{name}"), overwrite)
     finished: list[tuple[Validation, dict[str, float]]] = []

@@ -13,8 +13,8 @@ from ..data import TimeSeries
 from ..data import preprocess as pp
 from ..data.io import read
 from ..data.preprocess.base import Transform
-from ..demo import chosen as chosen_demo
 from .choices import chosen
+from .demo import chosen as chosen_demo
 
 READING = ("variables", "dt", "time", "member", "resample", "join", "names", "units", "time_unit")
 STRATEGIES = ("score", "mobility", "symmetry")

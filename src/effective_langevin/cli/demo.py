@@ -8,15 +8,15 @@ from typing import Any
 import equinox as eqx
 import jax
 
-from ._core import checks
-from ._core.types import Matrix
-from .data import TimeSeries
-from .estimate.score import KGMM, DenoisingScore, ScoreStrategy, UNet1D
-from .estimate.symmetry import Symmetry, TranslationsAndReflections
-from .fit import fit
-from .model import LangevinModel
-from .systems import AsymmetricWells, KuramotoSivashinsky, ScalarMultiplicative, StochasticLorenz63
-from .validate import Validation, validate
+from .._core import checks
+from .._core.types import Matrix
+from ..data import TimeSeries
+from ..estimate.score import KGMM, DenoisingScore, ScoreStrategy, UNet1D
+from ..estimate.symmetry import Symmetry, TranslationsAndReflections
+from ..fit import fit
+from ..model import LangevinModel
+from ..systems import AsymmetricWells, KuramotoSivashinsky, ScalarMultiplicative, StochasticLorenz63
+from ..validate import Validation, validate
 
 
 @dataclass(frozen=True)

@@ -11,10 +11,12 @@ import time
 from pathlib import Path
 from typing import Any
 
-from ._core import files, progress
-from ._core.errors import ArgumentError
-from .model import LangevinModel
-from .validate import Validation
+import tomli_w
+
+from .._core import files, progress
+from .._core.errors import ArgumentError
+from ..model import LangevinModel
+from ..validate import Validation
 
 CONFIG, MODEL, METRICS = "config.toml", "model.safetensors", "metrics.json"
 
@@ -94,7 +96,7 @@ def recorded(model: LangevinModel) -> dict[str, Any]:
 
 def write_validation(validation: Validation, folder: Path, spent: dict[str, float]) -> dict[str, float]:
     """Write figures, report and metrics into a run folder; each file appears once it is complete."""
-    from .validate.report import figures, write_report
+    from ..validate.report import figures, write_report
 
     drawn = figures(validation)
     (folder / "figures").mkdir(exist_ok=True)
@@ -135,27 +137,12 @@ def peak_memory() -> dict[str, float]:
     return {"peak_memory_mb": peak / (2**20 if sys.platform == "darwin" else 2**10)}
 
 
-def to_toml(settings: dict[str, Any], table: str = "") -> str:
-    """Plain settings as TOML: scalars and lists, then tables, lists of tables entry by entry; None is left out."""
-    tables = {k: v for k, v in settings.items() if isinstance(v, dict) or _is_list_of_tables(v)}
-    plain = {k: v for k, v in settings.items() if v is not None and k not in tables}
-    text = "".join(f"{_key(key)} = {_literal(value)}\n" for key, value in plain.items())
-    for key, value in tables.items():
-        name = f"{table}.{_key(key)}" if table else _key(key)
-        for head, entry in [(f"[{name}]", value)] if isinstance(value, dict) else [(f"[[{name}]]", v) for v in value]:
-            body = to_toml(entry, name)
-            text += ("\n" if text else "") + (f"{head}\n" if body[:1] not in ("", "[") or head[1] == "[" else "") + body
-    return text
+def to_toml(settings: dict[str, Any]) -> str:
+    """Write plain settings as TOML, which has no None: such entries are left out."""
+    return tomli_w.dumps(_without_none(settings))
 
 
-def _is_list_of_tables(value: Any) -> bool:
-    return isinstance(value, list | tuple) and len(value) > 0 and all(isinstance(v, dict) for v in value)
-
-
-def _key(key: str) -> str:
-    return key if key.replace("-", "").replace("_", "").isalnum() and key.isascii() else json.dumps(key)
-
-
-def _literal(value: Any) -> str:
-    """A value in TOML, which writes numbers, texts, truth values and lists of them as JSON does."""
-    return json.dumps(list(value) if isinstance(value, tuple) else value, ensure_ascii=False)
+def _without_none(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _without_none(entry) for key, entry in value.items() if entry is not None}
+    return [_without_none(entry) for entry in value] if isinstance(value, list | tuple) else value
