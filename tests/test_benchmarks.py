@@ -1,5 +1,8 @@
 """The harness of the benchmarks: what it times, what it skips, what it promises."""
 
+import importlib
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -106,3 +109,13 @@ def test_no_step_is_claimed_that_was_not_seen():
 
 def test_exponents_of_growth():
     assert log_slope([1, 10, 100], [3, 300, 30_000]) == pytest.approx(2)
+
+
+ROOT = Path(__file__).parent.parent
+SCRIPTS = [path for folder in ("benchmarks", "examples") for path in sorted((ROOT / folder).rglob("*.py"))]
+
+
+@pytest.mark.parametrize("script", [str(path.relative_to(ROOT)) for path in SCRIPTS])
+def test_every_script_finds_what_it_imports(script):
+    """Scripts that take minutes are not run by the tests, but a name that has moved must not break them."""
+    importlib.import_module(script.removesuffix(".py").replace("/", "."))
