@@ -17,7 +17,7 @@ from ._core.errors import (
 )
 from .data import Standardizer, TimeSeries, preprocess
 from .data.io import read
-from .diagnose import Diagnosis, diagnose
+from .diagnose import Diagnosis, Finding, diagnose
 from .estimate.mobility import (
     CorrelationFit,
     FiniteVolume,
@@ -49,6 +49,7 @@ __all__ = [
     "EulerMaruyama",
     "ExponentialEuler",
     "Extrapolated",
+    "Finding",
     "FiniteVolume",
     "Gaussian",
     "IntegratedResponse",

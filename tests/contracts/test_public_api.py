@@ -24,6 +24,7 @@ PUBLIC = [
     "EulerMaruyama",
     "ExponentialEuler",
     "Extrapolated",
+    "Finding",
     "FiniteVolume",
     "Gaussian",
     "IntegratedResponse",

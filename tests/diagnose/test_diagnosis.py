@@ -7,7 +7,7 @@ from oracles.processes import autoregressive, ornstein_uhlenbeck, random_walk, r
 
 import effective_langevin as el
 from effective_langevin._core.format import listed, measured, percent
-from effective_langevin.diagnose.records import Finding, plain
+from effective_langevin.diagnose.findings.finding import Finding, plain
 
 SERIOUS = ("warning", "stop")
 

@@ -106,6 +106,7 @@ STRATEGIES: dict[str, Any] = {name: made for table in BY_ROLE.values() for name,
 # Public classes that are no strategies: what stages take and return, and what they raise.
 PRODUCTS = {
     "Diagnosis",
+    "Finding",
     "LangevinEstimator",
     "LangevinModel",
     "Mobility",

@@ -30,7 +30,7 @@ def complain(kind: str, text: str) -> None:
 
 def tell(content: Any) -> None:
     """Print JSON; what is not finite becomes null."""
-    from ..diagnose.records import plain
+    from ..diagnose.findings.finding import plain
 
     print(json.dumps(plain(content), default=str))
 

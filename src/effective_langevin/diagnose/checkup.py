@@ -9,8 +9,9 @@ from .._core import checks, keys
 from .._core.errors import DataError
 from .._core.format import count, listed, measured
 from ..data import TimeSeries
+from .findings.finding import LEVELS, Finding
 from .markov import cell_memory, linear_memory
-from .records import LEVELS, Diagnosis, Finding
+from .records import Diagnosis
 from .regime import decide_regime
 from .seasonality import Seasonality, spectral_lines
 from .shape import describe_shape

@@ -1,48 +1,14 @@
-"""What a diagnosis is made of: quantities with errors, findings in plain words, and the whole."""
+"""A diagnosis: its findings, the most serious first, as text and as plain data."""
 
 import textwrap
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
-
 from .._core.format import count
+from .findings.finding import LEVELS, Finding, plain, worst_level
 
-LEVELS = ("ok", "note", "warning", "stop")
 _WIDTH = 110
-
-
-@dataclass(frozen=True)
-class Quantity:
-    """A number, or one per variable or lag, with its standard error where there is one."""
-
-    value: Any
-    error: Any = None
-    unit: str = ""
-
-
-@dataclass(frozen=True)
-class Finding:
-    """One thing found out about the series.
-
-    `level` is "ok", "note" (worth knowing), "warning" (will spoil the fit unless dealt with) or "stop" (a fit would be
-    meaningless). `meaning` says what was found, `advice` what to do about it, `numbers` what both rest on.
-    """
-
-    name: str
-    level: str
-    meaning: str
-    advice: str = ""
-    numbers: Mapping[str, Quantity] = field(default_factory=dict)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain data, ready for JSON."""
-        numbers = {
-            name: {"value": plain(q.value), "error": plain(q.error), "unit": q.unit} for name, q in self.numbers.items()
-        }
-        words = {"name": self.name, "level": self.level, "meaning": self.meaning, "advice": self.advice}
-        return {**words, "numbers": numbers}
 
 
 @dataclass(frozen=True)
@@ -62,7 +28,7 @@ class Diagnosis:
     @property
     def level(self) -> str:
         """The most serious level among the findings."""
-        return max((f.level for f in self.findings), key=LEVELS.index)
+        return worst_level(self.findings)
 
     def finding(self, name: str) -> Finding:
         """The finding of that name."""
@@ -95,16 +61,3 @@ def _lines(finding: Finding) -> list[str]:
     advice = textwrap.wrap(finding.advice, _WIDTH - 13) if finding.level != "ok" else []
     marked = [("-> " if k == 0 else "   ") + line for k, line in enumerate(advice)]
     return [(tag if k == 0 else " " * 10) + line for k, line in enumerate(lines + marked)]
-
-
-def plain(value: Any) -> Any:
-    """Arrays as lists, numpy numbers as numbers, what is not finite as None."""
-    if isinstance(value, Mapping):
-        return {str(k): plain(v) for k, v in value.items()}
-    if isinstance(value, np.ndarray):
-        return plain(value.tolist())
-    if isinstance(value, list | tuple):
-        return [plain(v) for v in value]
-    if isinstance(value, np.generic):
-        return plain(value.item())
-    return None if isinstance(value, float) and not np.isfinite(value) else value

@@ -16,7 +16,7 @@ from matplotlib.figure import Figure
 from .._core import files
 from .._core.errors import ArgumentError
 from .._core.format import rows_of
-from ..diagnose.records import Finding
+from ..diagnose import Finding
 from . import report_tables as tables
 from .fields_comparison import FieldsComparison
 from .fields_report import field_rows, mode_rows

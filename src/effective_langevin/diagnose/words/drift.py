@@ -3,7 +3,7 @@
 import numpy as np
 
 from ..._core.format import listed, measured, percent
-from ..records import Finding, Quantity
+from ..findings.finding import Finding, Quantity
 from ..seasonality import Line, Seasonality
 from ..stationarity import Stationarity
 from ..survey import Survey

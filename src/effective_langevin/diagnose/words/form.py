@@ -3,7 +3,7 @@
 import numpy as np
 
 from ..._core.format import listed, measured
-from ..records import Finding, Quantity
+from ..findings.finding import Finding, Quantity
 from ..shape import Shape
 from ..survey import Survey
 from ..symmetry import Symmetry

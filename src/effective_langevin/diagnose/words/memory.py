@@ -4,8 +4,8 @@ import numpy as np
 
 from ..._core.format import listed, measured
 from ...statistics.resampling import critical
+from ..findings.finding import Finding, Quantity
 from ..markov import CellMemory, LinearMemory
-from ..records import Finding, Quantity
 from ..survey import Survey
 
 # Partial correlation of future and past given the present: worth knowing, and too much for a Markov model.

@@ -4,7 +4,7 @@ import numpy as np
 
 from ..._core.format import listed, measured, percent
 from ...statistics.resampling import critical
-from ..records import Finding, Quantity
+from ..findings.finding import Finding, Quantity
 from ..regime import BALLISTIC, COARSE, Regime
 from ..short_time import Nugget, Variation
 from ..survey import Survey

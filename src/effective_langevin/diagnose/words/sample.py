@@ -3,7 +3,7 @@
 import numpy as np
 
 from ..._core.format import count, listed, measured, percent
-from ..records import Finding, Quantity
+from ..findings.finding import Finding, Quantity
 from ..survey import Survey
 
 # Relative error of the covariance matrix: worth knowing, a problem, hopeless.
