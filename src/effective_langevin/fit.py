@@ -24,6 +24,7 @@ from .estimate.mobility import IntegratedResponse, estimate_mobility
 from .estimate.mobility.agreement import compared_estimates
 from .estimate.mobility.base import MobilityStrategy
 from .estimate.score import KGMM, DenoisingScore, ScoreStrategy, estimate_score
+from .estimate.space import StateSpace
 from .estimate.symmetry import NoSymmetry, Symmetry, checked_symmetry, common_units
 from .model import LangevinModel
 
@@ -66,7 +67,9 @@ def fit(
     checks.offers("mobility", mobility, "infer", "IntegratedResponse()")
     checks.offers("symmetry", symmetry, "blocks", "Translations()")
     provenance = _provenance(series, chain, score, mobility, symmetry, seed)
+    space = StateSpace((None,) * series.dimension, symmetry)
     if angles and isinstance(symmetry, NoSymmetry) and all(_knows(s, angles.periods) for s in (score, mobility)):
+        space = StateSpace(angles.periods)
         series, symmetry = _on_circles(series, angles)
     symmetry.check(series.dimension)
 
@@ -100,6 +103,7 @@ def fit(
         provenance=provenance,
         transform=transform,
         start=min(series.starts),
+        space=space,
     )
 
 

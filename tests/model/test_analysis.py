@@ -10,6 +10,7 @@ from scipy.linalg import sqrtm
 
 import effective_langevin as el
 from effective_langevin.estimate.score import Score, ScoreFit
+from effective_langevin.estimate.space import StateSpace
 from effective_langevin.model import analysis
 
 SCALE = np.array([3.0, 0.2, 40.0])
@@ -43,6 +44,7 @@ def exact_model(process, scale, members: int = 100) -> el.LangevinModel:
         units=("",) * size,
         time_unit="",
         states=states,
+        space=StateSpace((None,) * size),
     )
 
 

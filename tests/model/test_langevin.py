@@ -5,6 +5,7 @@ import pytest
 
 import effective_langevin as el
 from effective_langevin.estimate.score import Score, ScoreFit
+from effective_langevin.estimate.space import StateSpace
 
 
 @pytest.mark.parametrize("shape", [(2,), (5, 2), (3, 4, 2), (0, 2)])
@@ -214,6 +215,7 @@ def blurred_model(spread, level=0.5):
         units=("", ""),
         time_unit="",
         states=states,
+        space=StateSpace((None,) * 2),
     )
 
 

@@ -7,7 +7,7 @@ points make Phi circulant; reflections as well make it symmetric, so that nothin
 
 import warnings
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 import jax
 import jax.numpy as jnp
@@ -26,6 +26,11 @@ _BOOTSTRAP = 1000
 
 class Symmetry(Protocol):
     """What the estimators ask of a symmetry. States are (..., var), matrices (..., var, var)."""
+
+    @property
+    def channels(self) -> int | None:
+        """Number of fields on a periodic grid; None where the variables are not points of a grid."""
+        ...
 
     def check(self, dimension: int) -> None:
         """Refuse a series whose variables the group cannot act on."""
@@ -59,6 +64,8 @@ class Symmetry(Protocol):
 @dataclass(frozen=True)
 class NoSymmetry:
     """Nothing is known: one block, nothing averaged."""
+
+    channels: ClassVar[None] = None
 
     def check(self, dimension: int) -> None:
         """Any series will do."""
@@ -205,6 +212,9 @@ class TranslationsAndReflections(Translations):
         """As for translations; the reflection maps a mode to its complex conjugate, with the signs of the fields."""
         modes = super().blocks(matrix)
         return 0.5 * (modes + np.outer(self._signs, self._signs) * modes.conj())
+
+
+SYMMETRIES = {kind.__name__: kind for kind in (NoSymmetry, Translations, TranslationsAndReflections)}
 
 
 def common_units(units: Standardizer, symmetry: Symmetry) -> Standardizer:

@@ -17,6 +17,7 @@ from ..data.preprocess.chain import chained
 from ..data.preprocess.pointwise import FittedPeriodic
 from ..estimate.mobility import Mobility
 from ..estimate.score import ScoreFit
+from ..estimate.space import StateSpace
 from ..simulate import LeimkuhlerMatthews, StochasticHeun, integrate, survivors
 from ..simulate.steppers import AroundCircles, Equation, Stepper
 from . import analysis, display, storage, variance_correction
@@ -46,6 +47,7 @@ class LangevinModel:
     provenance: dict[str, Any] = field(default_factory=dict)
     transform: preprocess.FittedTransform | None = None
     start: float = 0.0
+    space: StateSpace
 
     @property
     def dimension(self) -> int:

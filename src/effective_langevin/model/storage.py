@@ -21,6 +21,7 @@ from ..data import Standardizer, preprocess
 from ..estimate.mobility import Mobility
 from ..estimate.networks import rebuilt
 from ..estimate.score import Score, ScoreFit
+from ..estimate.space import StateSpace
 
 if TYPE_CHECKING:
     from .langevin import LangevinModel
@@ -129,6 +130,7 @@ def _dismantle(model: "LangevinModel") -> tuple[dict[str, np.ndarray], dict[str,
         "provenance": model.provenance,
         "transform": transform,
         "start": model.start,
+        "space": model.space.to_dict(),
     }
     return arrays, header
 
@@ -166,4 +168,16 @@ def _assemble(arrays: dict[str, np.ndarray], header: dict[str, Any]) -> dict[str
         "provenance": header["provenance"],
         "transform": None if transform is None else preprocess.from_dict(preprocess.unpack(transform, arrays)),
         "start": header.get("start", 0.0),
+        "space": _space(header),
     }
+
+
+def _space(header: dict[str, Any]) -> StateSpace:
+    """The state space; before it was stored, the provenance named the symmetry and the last transform the angles."""
+    if "space" in header:
+        return StateSpace.from_dict(header["space"])
+    last = ([header["transform"], *(header["transform"].get("steps", []))] if header.get("transform") else [{}])[-1]
+    angles = last["columns"] if last.get("kind") == "Periodic" and last["names"] == header["names"] else []
+    periods = [last["period"] if i in angles else None for i in range(len(header["names"]))]
+    symmetry = header["provenance"].get("symmetry") or {"kind": "NoSymmetry"}
+    return StateSpace.from_dict({"periods": periods, "symmetry": symmetry})
