@@ -48,7 +48,7 @@ def test_a_series_shows_its_size_and_its_variables(evil):
     page = Strict(evil._repr_html_())
     assert f"{EVIL} [K]" in page.texts
     assert "h [<m>]" in page.texts
-    assert "4,000 in 4 segment(s)" in page.texts
+    assert "4,000 in 4 segments" in page.texts
     assert page.tags == {"div", "table", "thead", "tbody", "tr", "th", "td"}
 
 

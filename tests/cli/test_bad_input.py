@@ -122,7 +122,9 @@ def test_an_unknown_variable_is_refused_with_those_there_are(name, tmp_path, mon
 @pytest.mark.parametrize("name", TIMED)
 def test_an_interval_that_contradicts_the_file_is_refused(name, tmp_path, monkeypatch, capsys):
     FORMATS[name](tmp_path / name, *good())
-    assert "Argument `dt` must be what the data say" in fit_of(monkeypatch, capsys, tmp_path / name, "--dt", "3")
+    assert "Argument `dt` is 3.0, but the time coordinate is spaced by" in fit_of(
+        monkeypatch, capsys, tmp_path / name, "--dt", "3"
+    )
 
 
 def without_time(name, path):

@@ -198,7 +198,7 @@ def test_a_dt_that_contradicts_the_coordinate_is_refused():
     data = as_dataset(awkward(20), 0.5 * np.arange(20))
     assert el.read(data, dt=0.5).dt == 0.5
     with pytest.raises(
-        el.ArgumentError, match=r"Argument `dt` must be what the data say, 0\.5 s, but got 0\.1\..*time=False"
+        el.ArgumentError, match=r"Argument `dt` is 0\.1, but the time coordinate is spaced by 0\.5 s\..*time=False"
     ):
         el.read(data, dt=0.1)
     assert el.read(data, dt=0.1, time=False).dt == 0.1
@@ -220,9 +220,12 @@ def test_a_dt_noted_in_another_unit_is_understood(tmp_path):
 BAD_STAMPS = {
     "repeats": (np.array([0.0, 1.0, 1.0, 2.0]), "repeats itself at row 2"),
     "goes back": (np.array([0.0, 1.0, 0.5, 2.0]), "goes back at row 2"),
-    "NaN": (np.array([0.0, np.nan, 2.0, 3.0]), "is NaN in row 1"),
-    "no date": (np.array(["2000-01-01", "NaT", "2000-01-03", "2000-01-04"], "datetime64[D]"), "no date in row 1"),
-    "text": (np.array(["2000-01-01", "later", "2000-01-03", "2000-01-04"]), "hold 'later' in row 1, neither"),
+    "NaN": (np.array([0.0, np.nan, 2.0, 3.0]), "is missing \\(NaN or NaT\\) in row 1"),
+    "no date": (
+        np.array(["2000-01-01", "NaT", "2000-01-03", "2000-01-04"], "datetime64[D]"),
+        "is missing \\(NaN or NaT\\) in row 1",
+    ),
+    "text": (np.array(["2000-01-01", "later", "2000-01-03", "2000-01-04"]), "holds 'later' in row 1, neither"),
     "too few": (np.arange(3.0), "has 3 time stamps for 4 rows"),
 }
 

@@ -106,7 +106,7 @@ def test_names_and_units_have_defaults():
     series = el.TimeSeries(counted(5), dt=1.0)
     assert series.names == ("x1", "x2")
     assert series.units == ("", "")
-    assert "5 samples of x1, x2 in 1 segment(s)" in repr(series)
+    assert "5 samples of x1, x2 in 1 segment," in repr(series)
 
 
 def test_a_series_is_frozen():

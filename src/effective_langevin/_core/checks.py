@@ -170,9 +170,9 @@ def known_names(name: str, wanted: Any, known: Iterable[str], where: str) -> tup
 
 
 def agrees(name: str, value: float, known: str, holds: bool, hint: str) -> None:
-    """Refuse a value that contradicts what the data say."""
+    """Refuse a value that contradicts the time coordinate."""
     if not holds:
-        raise _bad(name, f"what the data say, {known}", value, hint)
+        raise ArgumentError(f"Argument `{name}` is {value!r}, but the time coordinate is spaced by {known}. {hint}")
 
 
 def not_given(name: str, value: Any, reason: str) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 
 from .._core import checks, html
 from .._core.errors import DataError
-from .._core.format import typeset, with_unit
+from .._core.format import count, typeset, with_unit
 from .._core.types import Paths, Samples
 
 _DT_HINT = "It is the sampling interval of the series, in your unit of time: TimeSeries(values, dt=0.1)."
@@ -186,7 +186,7 @@ class TimeSeries:
         unit = f" {self.time_unit}" if self.time_unit else ""
         names = ", ".join(self.names[:12]) + (f", ... ({self.dimension} variables)" if self.dimension > 12 else "")
         return (
-            f"TimeSeries({self.n_samples} samples of {names} in {len(self.segments)} segment(s), "
+            f"TimeSeries({self.n_samples} samples of {names} in {count(len(self.segments), 'segment')}, "
             f"dt={self.dt:g}{unit}{gaps})"
         )
 
@@ -196,7 +196,7 @@ class TimeSeries:
         unit = f" {self.time_unit}" if self.time_unit else ""
         dropped = f", {self.dropped:,} rows with NaN dropped" if self.dropped else ""
         facts = [
-            ("samples", f"{self.n_samples:,} in {len(self.segments):,} segment(s){dropped}"),
+            ("samples", f"{self.n_samples:,} in {count(len(self.segments), 'segment')}{dropped}"),
             ("sampling interval", f"{self.dt:g}{unit}"),
             ("time covered", f"{self.duration:,.6g}{unit}"),
         ]

@@ -16,13 +16,13 @@ import numpy as np
 from ..._core import checks
 from ..._core.errors import DataError
 from ..series import check_orientation
-from .clock import Stamps, is_stamp_like
-from .records import ReadOptions, Record, find_time
+from .records import Label, ReadOptions, Record, find_time
+from .times import Stamps
 
 _MAIN = ("x", "values", "data", "samples")
 _NOTES = {"dt": ("dt",), "dt_unit": ("dt_unit", "time_unit"), "names": ("variables", "names"), "units": ("units",),
           "periods": ("angle_periods",)}  # fmt: skip
-_NO_MEMBER = "the first of three axes counts the members."
+_NOTE_KEYS = {key for keys in _NOTES.values() for key in keys}
 
 
 def read_numpy(path: Path, options: ReadOptions) -> list[Record]:
@@ -42,7 +42,7 @@ def read_numpy(path: Path, options: ReadOptions) -> list[Record]:
 
 
 def read_hdf5(path: Path, options: ReadOptions) -> list[Record]:
-    """Datasets by their full name ("run/x"); units from their attribute, `dt` also from an attribute of the file."""
+    """Read datasets by their full name ("run/x"); units are attributes, notes may be attributes of the file."""
     import h5py
 
     try:
@@ -52,137 +52,124 @@ def read_hdf5(path: Path, options: ReadOptions) -> list[Record]:
     with file:
         found: dict[str, Any] = {}
         file.visititems(lambda name, node: found.update({name: node}) if isinstance(node, h5py.Dataset) else None)
-        units = {name: _text(node.attrs["units"]) for name, node in found.items() if "units" in node.attrs}
-        notes = {k: _decoded(np.asarray(v)) for k, v in file.attrs.items() if any(k in n for n in _NOTES.values())}
+        units = {name: str(_decode(node.attrs["units"])[0]) for name, node in found.items() if "units" in node.attrs}
+        notes = {key: np.asarray(value) for key, value in file.attrs.items() if key in _NOTE_KEYS}
         try:
             return from_mapping({**notes, **found}, str(path), options, units)
         except OSError as error:
             raise DataError(f"{path} is damaged: {error}.") from error
 
 
+def from_array(values: Any, where: str, options: ReadOptions) -> list[Record]:
+    """Return the records of a bare array: (time,), (time, var) or (member, time, var)."""
+    checks.not_given("variables", options.variables, f"{where} has no names to pick from. Name them with `names`.")
+    if isinstance(options.time, str):
+        checks.known_names("time", options.time, [], where)
+    array = checks.real_samples(values, f"The data of {where}")
+    return _split_members(Record(array[:, None] if array.ndim == 1 else array, where, stamps=options.stamps), options)
+
+
 def from_mapping(
     arrays: Mapping[str, Any], where: str, options: ReadOptions, units: Mapping[str, str] | None = None
 ) -> list[Record]:
-    """Records of named arrays; `units` are units by the name of the array."""
-    units = dict(units or {})
-    notes = {note: _note(arrays, keys) for note, keys in _NOTES.items()}
-    time = find_time(options, list(arrays), where)
-    reserved = {time, *(key for keys in _NOTES.values() for key in keys)}
+    """Return the records of named arrays; `units` holds units by the name of the array."""
+    units = units or {}
+    notes = {note: next((_decode(arrays[k]) for k in keys if k in arrays), None) for note, keys in _NOTES.items()}
+    time = find_time(options, arrays, where)
+    reserved = {time, *_NOTE_KEYS}
     candidates = {n: a for n, a in arrays.items() if n not in reserved and np.ndim(a) > 0 and a.dtype.kind in "fiubc"}
-    labels = None if notes["names"] is None else [str(n) for n in np.atleast_1d(notes["names"])]
-    chosen, columns = _chosen(candidates, labels, where, options)
-    values = _side_by_side({n: np.asarray(candidates[n]) for n in chosen}, where)
-    if values.ndim == 2 and len(chosen) == 1 and labels is None:
+    names = None if notes["names"] is None else [str(name) for name in notes["names"]]
+    chosen, by_column = _choose(candidates, names, where, options)
+    blocks = {n: np.asarray(candidates[n]) for n in chosen}
+    blocks = {n: a[:, None] if a.ndim == 1 else a for n, a in blocks.items()}
+    values = _concatenate(blocks, where)
+    if values.ndim == 2 and len(chosen) == 1 and names is None:
         check_orientation([values], named=False)
-    names, unit_list = _described(chosen, values.shape[-1], labels, notes["units"], units, candidates)
-    periods = _periods(notes["periods"], len(names), where)
-    if columns is not None:
-        values = values[..., columns]
-        names, unit_list, periods = ([label[c] for c in columns] for label in (names, unit_list, periods))
-    stamps = None if time is None else Stamps(_decoded(np.asarray(arrays[time])), time, units.get(time, ""))
-    if is_stamp_like(options.time):
-        stamps = Stamps(np.asarray(options.time))
-    dt = None if notes["dt"] is None else _stated_dt(notes["dt"], where)
-    unit = "" if notes["dt_unit"] is None else _text(notes["dt_unit"])
-    whole = Record(values, where, tuple(names), tuple(unit_list), tuple(periods), stamps, dt, unit)
-    return _as_records(values, where, whole)
+    labels = _label(blocks, notes, names, units, where)
+    stamps = options.stamps
+    if stamps is None and time is not None:
+        stamps = Stamps(_decode(arrays[time], flat=False), time, units.get(time, ""))
+    dt_unit = "" if notes["dt_unit"] is None else str(notes["dt_unit"][0])
+    record = Record(values, where, labels, stamps, _check_dt(notes["dt"], where), dt_unit)
+    return _split_members(record.pick(options.variables) if by_column else record, options)
 
 
-def from_array(values: Any, where: str, options: ReadOptions) -> list[Record]:
-    """Records of a bare array: (time,), (time, var) or (member, time, var)."""
-    checks.not_given("variables", options.variables, f"{where} has no names to pick from. Name them with `names`.")
-    checks.not_given("member", options.member, _NO_MEMBER)
-    array = checks.real_samples(values, f"The data of {where}")
-    stamps = Stamps(np.asarray(options.time)) if is_stamp_like(options.time) else None
-    if isinstance(options.time, str):
-        checks.known_names("time", options.time, [], where)
-    array = array[:, None] if array.ndim == 1 else array
-    return _as_records(array, where, Record(array, where, stamps=stamps))
-
-
-def _as_records(values: np.ndarray, where: str, whole: Record) -> list[Record]:
-    """One record, or one per member of a three-axis array."""
-    if values.ndim == 2:
-        return [whole]
-    if values.ndim != 3:
+def _split_members(record: Record, options: ReadOptions) -> list[Record]:
+    """Return one record, or one for each member of (member, time, var) values."""
+    checks.not_given("member", options.member, "the first of three axes counts the members.")
+    if record.values.ndim == 2:
+        return [record]
+    if record.values.ndim != 3:
         raise DataError(
-            f"The data of {where} have {values.ndim} axes; they must be (time,), (time, var) or (member, time, var)."
+            f"The data of {record.where} have {record.values.ndim} axes; they must be (time,), (time, var) or "
+            "(member, time, var)."
         )
-    return [replace(whole, values=member, where=f"{where} (member {i})") for i, member in enumerate(values)]
+    members = enumerate(record.values)
+    return [replace(record, values=values, where=f"{record.where} (member {i})") for i, values in members]
 
 
-def _chosen(
-    candidates: Mapping[str, Any], labels: list[str] | None, where: str, options: ReadOptions
-) -> tuple[list[str], list[int] | None]:
-    """The arrays that hold the samples, and the columns of them that were asked for (None: all)."""
-    checks.not_given("member", options.member, _NO_MEMBER)
+def _choose(
+    candidates: Mapping[str, Any], names: list[str] | None, where: str, options: ReadOptions
+) -> tuple[list[str], bool]:
+    """Choose the arrays that hold the samples; tell whether `variables` names columns of them."""
     main = next((n for n in _MAIN if n in candidates), None)
-    if options.variables is not None:
-        if main is not None and labels is not None and set(options.variables) <= set(labels):
-            return [main], [labels.index(v) for v in options.variables]
-        known = [*candidates, *(labels or [])]
-        wanted = checks.known_names("variables", options.variables, known, where)
-        return list(checks.known_names("variables", wanted, candidates, where)), None
+    by_column = options.variables is not None and main is not None and set(options.variables) <= set(names or ())
+    if options.variables is not None and not by_column:
+        checks.known_names("variables", options.variables, [*candidates, *(names or [])], where)
+        return list(checks.known_names("variables", options.variables, candidates, where)), False
     if main is not None:
-        return [main], None
-    lengths = {np.shape(a)[0] for a in candidates.values() if np.ndim(a) == 1}
-    if len(candidates) == 1 or (len(lengths) == 1 and all(np.ndim(a) == 1 for a in candidates.values())):
-        return list(candidates), None
-    shapes = ", ".join(f"{n} {tuple(np.shape(a))}" for n, a in candidates.items())
+        return [main], by_column
+    shapes = {n: np.shape(a) for n, a in candidates.items()}
+    if len(shapes) == 1 or (len(set(shapes.values())) == 1 and all(len(shape) == 1 for shape in shapes.values())):
+        return list(shapes), False
+    listed = ", ".join(f"{n} {shape}" for n, shape in shapes.items())
     raise DataError(
         f"{where} has no array called x, and it is not clear which arrays are the samples. "
-        + (f"It holds: {shapes}. Pick with variables=[...]." if shapes else "It holds no array of numbers.")
+        + (f"It holds: {listed}. Pick with variables=[...]." if listed else "It holds no array of numbers.")
     )
 
 
-def _side_by_side(arrays: Mapping[str, np.ndarray], where: str) -> np.ndarray:
-    """Arrays as the columns of one; a single array is taken as it is."""
-    blocks = [a[:, None] if a.ndim == 1 else a for a in arrays.values()]
-    if len({b.shape[:-1] for b in blocks}) > 1:
-        shapes = ", ".join(f"{n} {a.shape}" for n, a in arrays.items())
+def _concatenate(blocks: Mapping[str, np.ndarray], where: str) -> np.ndarray:
+    """Return arrays as the columns of one."""
+    if len({b.shape[:-1] for b in blocks.values()}) > 1:
+        shapes = ", ".join(f"{n} {b.shape}" for n, b in blocks.items())
         raise DataError(f"The arrays of {where} differ in length and cannot be the columns of one series: {shapes}.")
-    for name, block in arrays.items():
+    for name, block in blocks.items():
         checks.real_samples(block[:0], f"Array {name!r} of {where}")
-    return blocks[0] if len(blocks) == 1 else np.concatenate(blocks, axis=-1)
+    first, *others = blocks.values()
+    return np.concatenate([first, *others], axis=-1) if others else first
 
 
-def _described(
-    chosen: list[str], width: int, labels: list[str] | None, noted: Any, units: Mapping[str, str], arrays: Mapping
-) -> tuple[list[str], list[str]]:
-    """Names and units, one per column: as noted beside a main array, otherwise from the names of the arrays."""
-    widths = [1 if np.ndim(arrays[n]) == 1 else np.shape(arrays[n])[-1] for n in chosen]
-    keys = [key for key, count in zip(chosen, widths) for _ in range(count)]
-    numbered = [f"{n}{i + 1}" if w > 1 else n for n, w in zip(chosen, widths) for i in range(w)]
-    names = labels if len(chosen) == 1 and labels is not None and len(labels) == width else numbered
-    beside = [] if noted is None else [_text(u) for u in np.atleast_1d(noted)]
-    return names, beside if len(beside) == width else [units.get(k, "") for k in keys]
+def _label(
+    blocks: Mapping[str, np.ndarray], notes: Mapping[str, Any], names: list[str] | None, units: Mapping, where: str
+) -> list[Label]:
+    """Label the columns: as noted beside a single array, otherwise by the names of the arrays."""
+    keys = [key for key, block in blocks.items() for _ in range(block.shape[-1])]
+    numbered = [f"{n}{i + 1}" if b.shape[-1] > 1 else n for n, b in blocks.items() for i in range(b.shape[-1])]
+    if names is None or len(blocks) > 1 or len(names) != len(keys):
+        names = numbered
+    noted = [] if notes["units"] is None else [str(unit) for unit in notes["units"]]
+    noted = noted if len(noted) == len(keys) else [units.get(key, "") for key in keys]
+    periods = np.zeros(len(keys)) if notes["periods"] is None else notes["periods"]
+    if periods.shape != (len(keys),) or periods.dtype.kind not in "fiu":
+        raise DataError(
+            f"`angle_periods` in {where} must be {len(keys)} numbers, NaN for a variable that is not an angle."
+        )
+    return [(n, unit, float(period) if period > 0 else None) for n, unit, period in zip(names, noted, periods)]
 
 
-def _note(arrays: Mapping[str, Any], keys: tuple[str, ...]) -> Any:
-    return next((_decoded(np.asarray(arrays[k])) for k in keys if k in arrays), None)
-
-
-def _periods(noted: Any, width: int, where: str) -> list[float | None]:
-    """The periods noted beside the samples, NaN or 0 for a variable that is not an angle."""
+def _check_dt(noted: np.ndarray | None, where: str) -> float | None:
     if noted is None:
-        return [None] * width
-    if np.shape(noted) != (width,) or noted.dtype.kind not in "fiu":
-        raise DataError(f"`angle_periods` in {where} must be {width} numbers, NaN for a variable that is not an angle.")
-    return [float(period) if period > 0 else None for period in noted]
+        return None
+    if len(noted) != 1 or noted.dtype.kind not in "fiu" or not 0 < noted[0] < np.inf:
+        raise DataError(f"`dt` in {where} is {noted!r}; it must be one positive number. Correct the file.")
+    return float(noted[0])
 
 
-def _stated_dt(value: Any, where: str) -> float:
-    if np.size(value) != 1 or np.asarray(value).dtype.kind not in "fiu" or not 0 < np.asarray(value).item() < np.inf:
-        raise DataError(f"`dt` in {where} is {value!r}; it must be one positive number. Pass `dt` and repair the file.")
-    return float(np.asarray(value).item())
-
-
-def _decoded(array: np.ndarray) -> np.ndarray:
-    """Byte strings, as HDF5 stores them, as text."""
+def _decode(value: Any, flat: bool = True) -> np.ndarray:
+    """Return an array, of one axis or as it is; byte strings, as HDF5 stores them, become text."""
+    array = np.asarray(value)
     if array.dtype.kind == "O" and array.size and isinstance(array.flat[0], bytes):
         array = array.astype("S")
-    return np.char.decode(array, "utf-8") if array.dtype.kind == "S" else array
-
-
-def _text(value: Any) -> str:
-    return str(_decoded(np.asarray(value)).reshape(-1)[0])
+    array = np.char.decode(array, "utf-8") if array.dtype.kind == "S" else array
+    return array.reshape(-1) if flat else array

@@ -1,7 +1,7 @@
 """What every reader delivers, and how records become one `TimeSeries`."""
 
 import importlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -11,15 +11,18 @@ import numpy as np
 from ..._core import checks
 from ..._core.errors import DataError
 from ..series import Periods, TimeSeries
-from .clock import Grid, Stamps, agree, resampled, to_grid
+from .times import Grid, Stamps, agree, resample, to_grid
 
 TIME_NAMES = ("time", "date", "datetime", "timestamp")
 _MOST_MISSING = 1_000_000
 
+# Name, unit and period of a variable.
+Label = tuple[str, str, float | None]
+
 
 @dataclass(frozen=True)
 class ReadOptions:
-    """What the caller of `read` asked for, apart from the source."""
+    """The arguments of `read`, apart from the source."""
 
     variables: str | Sequence[str] | None = None
     dt: float | None = None
@@ -34,26 +37,48 @@ class ReadOptions:
 
     def __post_init__(self):
         if self.variables is not None:
-            listed = (self.variables,) if isinstance(self.variables, str) else tuple(self.variables)
-            checks.not_empty("variables", listed, "one name or more")
-            object.__setattr__(self, "variables", listed)
+            wanted = (self.variables,) if isinstance(self.variables, str) else tuple(self.variables)
+            checks.not_empty("variables", wanted, "one name or more")
+            object.__setattr__(self, "variables", wanted)
         checks.optional_positive_number("dt", self.dt)
         object.__setattr__(self, "resample", checks.switch_or_positive("resample", self.resample))
         checks.instance_of("join", self.join, (bool,))
 
+    @property
+    def stamps(self) -> Stamps | None:
+        """The time stamps, where `time` gives these rather than a name."""
+        given = not isinstance(self.time, str | bool) and np.ndim(self.time) == 1
+        return Stamps(np.asarray(self.time)) if given else None
 
-@dataclass(frozen=True)
+
+@dataclass(frozen=True, eq=False)
 class Record:
-    """One stretch of data as found: (time, var) values, their labels, and time stamps or a stated dt."""
+    """One record as found: (time, var) values, labels where there are any, and time stamps or a noted dt."""
 
     values: np.ndarray
     where: str
-    names: tuple[str, ...] | None = None
-    units: tuple[str, ...] | None = None
-    periods: tuple[float | None, ...] | None = None
+    labels: Sequence[Label] | None = None
     stamps: Stamps | None = None
     dt: float | None = None
     dt_unit: str = ""
+
+    @property
+    def names(self) -> list[str] | None:
+        """The names of the variables, where there are any."""
+        return self.labels and [name for name, _, _ in self.labels]
+
+    @property
+    def units(self) -> list[str] | None:
+        """The units of the variables, where there are any."""
+        return self.labels and [unit for _, unit, _ in self.labels]
+
+    def pick(self, variables: Any) -> "Record":
+        """Return the variables asked for, in that order; None stands for all."""
+        if variables is None:
+            return self
+        names, labels = self.names or [], self.labels or []
+        columns = [names.index(v) for v in checks.known_names("variables", variables, names, self.where)]
+        return replace(self, values=self.values[..., columns], labels=[labels[c] for c in columns])
 
     def rows(self, rows: Any, place: str = "") -> "Record":
         """Return some of the rows; `place` is added to the name of the source."""
@@ -71,131 +96,118 @@ def needs(module: str, extra: str, path: Path) -> None:
 
 
 def is_time_name(name: Any) -> bool:
-    """Whether a column or key is called like a time; "t" is one, "T" is a temperature."""
+    """Tell whether a column or key is named like a time; "t" is one, "T" is a temperature."""
     return name == "t" or str(name).lower() in TIME_NAMES
 
 
-def find_time(options: ReadOptions, available: Sequence[str], where: str) -> str | None:
-    """The column or key that holds the time: the one asked for, or one that is called so, or none."""
+def find_time(options: ReadOptions, available: Iterable[str], where: str) -> str | None:
+    """Find the column or key that holds the time: the one asked for, or one that is named like a time."""
     if isinstance(options.time, str):
         return checks.known_names("time", options.time, available, where)[0]
-    taken = options.variables or ()
-    return next((n for n in available if is_time_name(n) and n not in taken), None)
+    return next((n for n in available if is_time_name(n) and n not in (options.variables or ())), None)
 
 
 def assemble(records: Sequence[Record], options: ReadOptions) -> TimeSeries:
-    """Put every record on a uniform grid, missing stamps as rows of NaN, and hand them over as one series."""
+    """Put every record on a uniform grid, with missing stamps as rows of NaN, and make one series of them."""
     _check_same_variables(records)
     if options.join:
-        records = [_joined(records)]
+        records = [_join(records)]
     values, starts, dt, unit = [], [], None, options.time_unit or ""
     for record in records:
-        placed = _place(record, options, unit)
-        if dt is not None and abs(placed.dt / dt - 1) > 1e-6:
+        placed, start, step, step_unit = _place(record, options, unit)
+        if dt is not None and abs(step / dt - 1) > 1e-6:
             raise DataError(
-                f"{record.where} has dt = {placed.dt:g}, {records[0].where} has {dt:g}: records of one series share "
+                f"{record.where} has dt = {step:g}, {records[0].where} has {dt:g}: records of one series share "
                 "the sampling interval. Pass resample=STEP to bring them to one."
             )
-        dt, unit = dt or placed.dt, unit or placed.unit
-        values.append(placed.values)
-        starts.append(placed.start)
+        dt, unit = dt or step, unit or step_unit
+        values.append(placed)
+        starts.append(start)
+    names, units, periods = zip(*records[0].labels) if records[0].labels else (None, None, None)
     return TimeSeries(
         values,
         dt,
-        names=options.names or records[0].names,
-        units=options.units or records[0].units,
-        periods=records[0].periods if options.periods is None else options.periods,
+        names=options.names or names,
+        units=options.units or units,
+        periods=periods if options.periods is None else options.periods,
         time_unit=unit,
         start=starts,
     )
 
 
-@dataclass(frozen=True)
-class _Placed:
-    values: np.ndarray
-    start: float
-    dt: float
-    unit: str
-
-
-def _place(record: Record, options: ReadOptions, unit: str) -> _Placed:
-    """One record on its grid."""
+def _place(record: Record, options: ReadOptions, unit: str) -> tuple[np.ndarray, float, float, str]:
+    """Return the values of one record on its grid, their start, dt and unit of time."""
     values = checks.real_samples(record.values, f"The data of {record.where}")
     stamps = None if options.time is False else record.stamps
     if stamps is None:
-        checks.not_given("resample", options.resample or None, f"{record.where} has no time coordinate to go by.")
-        hint = f"{record.where} has no time coordinate, so say how far apart its rows are, in your unit of time."
+        checks.not_given("resample", options.resample or None, f"{record.where} has no time coordinate.")
+        hint = f"{record.where} has no time coordinate, so give its sampling interval, in your unit of time."
         dt = checks.positive_number("dt", options.dt if options.dt is not None else record.dt, hint)
-        return _Placed(values, 0.0, dt, unit or record.dt_unit)
+        return values, 0.0, dt, unit or record.dt_unit
     if len(stamps.values) != len(values):
         raise DataError(f"{record.where} has {len(stamps.values)} time stamps for {len(values)} rows.")
-    if record.dt_unit and not stamps.unit:
-        stamps = replace(stamps, unit=record.dt_unit)
-    grid = to_grid(stamps, record.where, unit)
+    grid = to_grid(replace(stamps, unit=stamps.unit or record.dt_unit), record.where, unit)
     if options.resample:
         step = None if options.resample is True else float(options.resample)
         if not grid.uniform or step not in (None, grid.dt):
-            values, grid = resampled(values, grid, step)
+            values, grid = resample(values, grid, step)
     if not grid.uniform:
         raise DataError(grid.complaint)
     _check_stated_dt(record, options, grid)
-    return _Placed(_with_gaps(values, grid, record.where), grid.start, grid.dt, grid.unit)
+    return _fill_gaps(values, grid.rows, record.where), grid.start, grid.dt, grid.unit
 
 
 def _check_stated_dt(record: Record, options: ReadOptions, grid: Grid) -> None:
-    """A dt given by the caller, or noted in the file, must be that of the stamps."""
-    says = f"{grid.dt:g} {grid.unit}".rstrip()
+    """Refuse a dt, given by the caller or noted in the file, that contradicts the stamps."""
+    spacing = f"{grid.dt:g} {grid.unit}".rstrip()
     if options.dt is not None:
-        given = checks.positive_number("dt", options.dt)
-        hint = f"Leave `dt` out, or pass time=False to disregard the time coordinate of {record.where}."
-        checks.agrees("dt", given, says, agree(given, options.time_unit or "", grid), hint)
+        hint = f"Leave `dt` out, or pass time=False to ignore the time coordinate of {record.where}."
+        checks.agrees("dt", options.dt, spacing, agree(options.dt, options.time_unit or "", grid), hint)
     elif record.dt is not None and not options.resample and not agree(record.dt, record.dt_unit, grid):
         raise DataError(
-            f"{record.where} notes dt = {record.dt:g} {record.dt_unit}".rstrip() + f", but its time stamps are {says} "
-            "apart. Pass time=False to go by the former, or repair the file."
+            f"{record.where} notes dt = {record.dt:g} {record.dt_unit}".rstrip() + f", but its time stamps are "
+            f"{spacing} apart. Pass time=False to use the noted dt, or correct the file."
         )
 
 
-def _with_gaps(values: np.ndarray, grid: Grid, where: str) -> np.ndarray:
-    """Values with a row of NaN for every stamp that is missing."""
-    length = int(grid.rows[-1]) + 1
-    if length == len(values):
+def _fill_gaps(values: np.ndarray, rows: np.ndarray, where: str) -> np.ndarray:
+    """Insert a row of NaN for every missing stamp."""
+    length = int(rows[-1]) + 1
+    missing = length - len(values)
+    if not missing:
         return values
-    if length - len(values) > max(_MOST_MISSING, 20 * len(values)):
+    if missing > max(_MOST_MISSING, 20 * len(values)):
         raise DataError(
-            f"{where} misses {length - len(values):,} time stamps of {length:,}. Read its parts as separate records: "
+            f"{where} misses {missing:,} time stamps of {length:,}. Read its parts as separate records: "
             "el.read([first, second])."
         )
     filled = np.full((length, values.shape[1]), np.nan)
-    filled[grid.rows] = values
+    filled[rows] = values
     return filled
 
 
 def _check_same_variables(records: Sequence[Record]) -> None:
-    first = records[0]
-    for record in records[1:]:
-        if record.names != first.names or record.values.shape[1:] != first.values.shape[1:]:
+    first, *others = records
+
+    def variables(record: Record) -> str:
+        return ", ".join(record.names) if record.names else f"{record.values.shape[1]} variables"
+
+    for record in others:
+        if variables(record) != variables(first):
             raise DataError(
-                f"{record.where} holds {_listed(record)}, {first.where} holds {_listed(first)}: records of one series "
-                "have the same variables in the same order. Pick them with variables=[...]."
+                f"{record.where} holds {variables(record)}, {first.where} holds {variables(first)}: records of one "
+                "series have the same variables in the same order. Pick them with variables=[...]."
             )
-        if record.units and first.units and record.units != first.units:
-            raise DataError(f"{record.where} has the units {list(record.units)}, {first.where} {list(first.units)}.")
+        if record.units != first.units:
+            raise DataError(f"{record.where} has the units {record.units}, {first.where} {first.units}.")
 
 
-def _listed(record: Record) -> str:
-    return f"{record.values.shape[1]} variables" if record.names is None else ", ".join(record.names)
-
-
-def _joined(records: Sequence[Record]) -> Record:
-    """Records that continue one another in time as one, in the order of their first stamps."""
-    stamps = [r.stamps for r in records]
-    if any(s is None for s in stamps):
+def _join(records: Sequence[Record]) -> Record:
+    """Join records that continue one another, in the order of their first stamps."""
+    if any(r.stamps is None for r in records):
         raise DataError("Records are joined by their time stamps, and there are none. Leave `join` out.")
-    ordered = sorted(records, key=lambda r: r.stamps.values[0])  # pyright: ignore[reportOptionalMemberAccess]
-    times = np.concatenate([r.stamps.values for r in ordered])  # pyright: ignore[reportOptionalMemberAccess]
-    first = ordered[0]
-    where = f"{first.where} to {ordered[-1].where}"
-    values = np.concatenate([r.values for r in ordered])
-    assert first.stamps is not None
-    return replace(first, values=values, where=where, stamps=replace(first.stamps, values=times))
+    stamped = sorted(((r.stamps, r) for r in records if r.stamps), key=lambda pair: pair[0].values[0])
+    stamps, first, last = stamped[0][0], stamped[0][1], stamped[-1][1]
+    times = np.concatenate([s.values for s, _ in stamped])
+    values = np.concatenate([r.values for _, r in stamped])
+    return replace(first, values=values, where=f"{first.where} to {last.where}", stamps=replace(stamps, values=times))

@@ -7,66 +7,64 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from ..._core import checks
 from ..._core.errors import DataError
-from .clock import Stamps, is_stamp_like, parse_dates
 from .records import ReadOptions, Record, find_time, is_time_name, needs
+from .times import Stamps, parse_dates
 
 _MEMBER_COLUMNS = ("member", "ensemble", "realization", "trajectory")
 _MISSING = ["nan", "NAN", "+nan", "+NaN", "-nan", "na", "Na", "NA", "n/a", "N/A", "null", "Null", "none", "NONE"]
 _UNIT = re.compile(r"^(?P<name>.*\S)\s*\[(?P<unit>[^\]]*)\]$")
 
+Lines = list[tuple[int, str]]
+
 
 def from_dataframe(frame: Any, where: str, options: ReadOptions) -> list[Record]:
     """Return the records of a DataFrame: one, or one for each value of the member column.
 
-    An index of dates, durations or floats, or one called like a time, is the time.
+    An index of dates, durations or floats, or one named like a time, is the time.
     """
-    frame = _with_index_as_column(frame)
-    names = [str(name) for name in frame.columns]
-    _refuse_repeated(names, f"The header of {where}")
-    frame = frame.set_axis(names, axis=1)
+    frame = _index_as_column(frame)
+    frame.columns = names = [str(name) for name in frame.columns]
+    _refuse_repeated(names, where)
     units = {str(name): str(unit) for name, unit in dict(frame.attrs.get("units") or {}).items()}
-    time, member = find_time(options, names, where), _find_member(names, options, where)
+    time, member = find_time(options, names, where), options.member
+    if member is not None:
+        checks.known_names("member", member, names, where)
+    else:
+        free = [name for name in names if name not in (options.variables or ())]
+        member = next((name for name in free if name.lower() in _MEMBER_COLUMNS), None)
     known = [name for name in names if name not in (time, member)]
-    wanted = checks.known_names("variables", options.variables, known, where) if options.variables else tuple(known)
+    wanted = checks.known_names("variables", options.variables or known, known, where)
     if not wanted:
         raise DataError(f"{where} holds no variable besides its time stamps.")
     values = np.column_stack([_to_numbers(frame[name], where) for name in wanted])
-    stamps = Stamps(np.asarray(options.time)) if is_stamp_like(options.time) else None
-    if time is not None:
+    stamps = options.stamps
+    if stamps is None and time is not None:
         stamps = Stamps(_to_array(frame[time]), time, units.get(time, ""))
-    whole = Record(values, where, wanted, tuple(units.get(name, "") for name in wanted), stamps=stamps)
+    whole = Record(values, where, [(name, units.get(name, ""), None) for name in wanted], stamps)
     if member is None:
         return [whole]
     groups = frame.groupby(member, sort=False, dropna=False).indices
     return [whole.rows(rows, f" ({member} {label})") for label, rows in groups.items()]
 
 
-def _with_index_as_column(frame: Any) -> Any:
-    import pandas as pd
-
+def _index_as_column(frame: Any) -> pd.DataFrame:
+    """Return a new DataFrame with an index that is a time, or has a name, as a column."""
     if isinstance(frame, pd.Series):
         frame = frame.to_frame(frame.name if frame.name is not None else "x1")
     if isinstance(frame.index, pd.PeriodIndex):
         frame = frame.set_axis(frame.index.to_timestamp(), axis=0)
     index = frame.index
     if isinstance(index, pd.DatetimeIndex | pd.TimedeltaIndex) or (index.name is None and index.dtype.kind == "f"):
-        return frame.rename_axis(index.name or "time").reset_index()
-    return frame.reset_index() if any(name is not None for name in index.names) else frame
-
-
-def _find_member(names: list[str], options: ReadOptions, where: str) -> str | None:
-    if options.member is not None:
-        return checks.known_names("member", options.member, names, where)[0]
-    return next((n for n in names if n.lower() in _MEMBER_COLUMNS and n not in (options.variables or ())), None)
+        frame = frame.rename_axis(index.name or "time")
+    return frame.reset_index(drop=all(name is None for name in frame.index.names))
 
 
 def _to_array(column: Any) -> np.ndarray:
     """Return a column as a numpy array: nullable numbers with NaN, dates in UTC."""
-    import pandas as pd
-
     if isinstance(column.dtype, pd.DatetimeTZDtype):
         column = column.dt.tz_convert("UTC").dt.tz_localize(None)
     if pd.api.types.is_numeric_dtype(column.dtype) and not pd.api.types.is_complex_dtype(column.dtype):
@@ -75,7 +73,6 @@ def _to_array(column: Any) -> np.ndarray:
 
 
 def _to_numbers(column: Any, where: str) -> np.ndarray:
-    """Return a column as float64; refuse text, dates and objects."""
     array = _to_array(column)
     if array.dtype.kind != "f":
         raise DataError(
@@ -87,8 +84,6 @@ def _to_numbers(column: Any, where: str) -> np.ndarray:
 
 def read_parquet(path: Path, options: ReadOptions) -> list[Record]:
     """Read a Parquet file."""
-    import pandas as pd
-
     needs("pyarrow", "parquet", path)
     try:
         frame = pd.read_parquet(path, engine="pyarrow")
@@ -105,17 +100,24 @@ def read_text(path: Path, options: ReadOptions) -> list[Record]:
     """Read a text table: numbers, with dates in the time column; the header may be missing or behind a #."""
     lines, comment = _read_lines(path)
     delimiter = next((d for d in "\t;," if any(d in line for _, line in lines[:2])), None)
-    header = _find_header(lines, comment, delimiter)
+    header = _take_header(lines, comment, delimiter)
     if not lines:
         raise DataError(f"{path} has a header but no rows.")
-    names, units = _read_labels(header, len(_split(lines[0][1], delimiter)), path)
-    frame = _parse(lines, names, delimiter, path)
-    frame = _without_counter(frame) if names[0] == "" else frame
-    frame.attrs["units"] = units
+    width = len(_split(lines[0][1], delimiter))
+    if header is not None and len(header) != width:
+        raise DataError(f"The header of {path} has {len(header)} cells, the first row {width}.")
+    matches = {cell: _UNIT.match(cell) for cell in header or []}  # "T [K]" is the variable T in K
+    names = [match["name"] if (match := matches[cell]) else cell for cell in header or []]
+    names = names or [f"x{i + 1}" for i in range(width)]
+    _refuse_repeated(names, str(path))
+    table = _parse_table(lines, width, delimiter, path)
+    columns = {name: _parse_column(table[i], name, lines, path) for i, name in enumerate(names)}
+    frame = _name_index(pd.DataFrame(columns))
+    frame.attrs["units"] = {match["name"]: match["unit"] for match in matches.values() if match}
     return from_dataframe(frame, str(path), options)
 
 
-def _read_lines(path: Path) -> tuple[list[tuple[int, str]], str]:
+def _read_lines(path: Path) -> tuple[Lines, str]:
     """Return numbered lines without blank ones and comments, and the last comment before them."""
     try:
         every = list(enumerate(path.read_text(encoding="utf-8-sig").splitlines(), 1))
@@ -134,68 +136,51 @@ def _split(line: str, delimiter: str | None) -> list[str]:
     return [cell.strip() for cell in next(csv.reader([line], delimiter=delimiter))]
 
 
-def _find_header(lines: list[tuple[int, str]], comment: str, delimiter: str | None) -> list[str] | None:
+def _take_header(lines: Lines, comment: str, delimiter: str | None) -> list[str] | None:
     """Return the cells of the header and take it off `lines`; a comment of as many cells as the first row is one."""
+
+    def is_value(cell: str) -> bool:
+        try:
+            float(cell)
+        except ValueError:
+            return not np.isnat(parse_dates([cell])[0])
+        return True
+
     first = _split(lines[0][1], delimiter)
-    if not all(_is_value(cell) or cell.lower() in {"", *_MISSING} for cell in first):
+    if not all(is_value(cell) or cell.lower() in {"", *_MISSING} for cell in first):
         lines.pop(0)
         return first
     noted = _split(comment, delimiter) if comment else []
-    return noted if len(noted) == len(first) and not any(_is_value(cell) for cell in noted) else None
+    return noted if len(noted) == len(first) and not any(is_value(cell) for cell in noted) else None
 
 
-def _is_value(cell: str) -> bool:
-    try:
-        float(cell)
-    except ValueError:
-        return not np.isnat(parse_dates([cell])[0])
-    return True
+def _refuse_repeated(names: list[str], where: str) -> None:
+    repeated = pd.Index(names)[pd.Index(names).duplicated()]
+    if len(repeated):
+        raise DataError(f"The header of {where} names {repeated[0]!r} twice.")
 
 
-def _read_labels(header: list[str] | None, width: int, path: Path) -> tuple[list[str], dict[str, str]]:
-    """Return names and units; "T [K]" is the variable T in K."""
-    if header is None:
-        return [f"x{i + 1}" for i in range(width)], {}
-    if len(header) != width:
-        raise DataError(f"The header of {path} has {len(header)} cells, the first row {width}.")
-    matches = [_UNIT.match(cell) for cell in header]
-    names = [match["name"] if match else cell for match, cell in zip(matches, header)]
-    _refuse_repeated(names, f"The header of {path}")
-    return names, {match["name"]: match["unit"] for match in matches if match}
-
-
-def _refuse_repeated(names: list[str], what: str) -> None:
-    repeated = sorted({name for name in names if names.count(name) > 1}) if len(set(names)) < len(names) else []
-    if repeated:
-        raise DataError(f"{what} names {repeated[0]!r} twice.")
-
-
-def _parse(lines: list[tuple[int, str]], names: list[str], delimiter: str | None, path: Path) -> Any:
-    """Return the table as a DataFrame of numbers and dates; name the line and column of a cell that is neither."""
-    import pandas as pd
-
+def _parse_table(lines: Lines, width: int, delimiter: str | None, path: Path) -> pd.DataFrame:
+    """Parse the cells; name the line of a row with too many or too few."""
     # From pandas 3.1 on, numbers are exact to the last bit by default and this argument is deprecated.
     old = tuple(int(part) for part in pd.__version__.split(".")[:2]) < (3, 1)
-    options: dict[str, Any] = {"float_precision": "round_trip"} if old else {}
+    exact: dict[str, Any] = {"float_precision": "round_trip"} if old else {}
     text = io.StringIO("\n".join(line for _, line in lines))
     try:
-        frame = pd.read_csv(
-            text, sep=delimiter or r"\s+", header=None, skipinitialspace=True, na_values=_MISSING, **options
+        table = pd.read_csv(
+            text, sep=delimiter or r"\s+", header=None, skipinitialspace=True, na_values=_MISSING, **exact
         )
     except pd.errors.ParserError:
-        frame = pd.DataFrame()
-    if frame.shape[1] != len(names) or frame.iloc[:, -1].isna().any():  # a row that is too short ends with NaN
+        table = pd.DataFrame()
+    if table.shape[1] != width or table.iloc[:, -1].isna().any():  # a row that is too short ends with NaN
         for number, line in lines:
-            if (count := len(_split(line, delimiter))) != len(names):
-                raise DataError(f"{path}, line {number}: {count} cells where {len(names)} are expected.")
-    columns = (_parse_column(frame[i], name, lines, path) for i, name in enumerate(names))
-    return pd.DataFrame(dict(zip(names, columns)))
+            if (count := len(_split(line, delimiter))) != width:
+                raise DataError(f"{path}, line {number}: {count} cells where {width} are expected.")
+    return table
 
 
-def _parse_column(column: Any, name: str, lines: list[tuple[int, str]], path: Path) -> Any:
-    """Return numbers, or dates where the first cell is one."""
-    import pandas as pd
-
+def _parse_column(column: Any, name: str, lines: Lines, path: Path) -> Any:
+    """Return numbers, or dates where the first cell is one; name the line and column of a cell that is neither."""
     if column.dtype.kind in "fiu":
         return column.astype(float)
     cells = column.fillna("").astype(str).str.strip()
@@ -205,15 +190,17 @@ def _parse_column(column: Any, name: str, lines: list[tuple[int, str]], path: Pa
         missing = cells.str.lower().isin(["", *_MISSING])
         parsed = pd.to_numeric(cells.mask(missing), errors="coerce")
         bad = parsed.isna() & ~missing
-        must = "a number. Missing samples are left empty or written NaN; the decimal sign is a point"
+        must = "a number. Leave missing samples empty or write NaN; the decimal sign is a point"
     if bad.any():
         row = int(bad.to_numpy().argmax())
         raise DataError(f"{path}, line {lines[row][0]}, column {name!r}: {cells[row]!r} is not {must}.")
     return parsed
 
 
-def _without_counter(frame: Any) -> Any:
+def _name_index(frame: pd.DataFrame) -> pd.DataFrame:
     """Treat a first column without a name as an index: dates are the time, 0, 1, 2, ... is left out."""
+    if frame.columns[0] != "":
+        return frame
     first = frame[""]
     if first.dtype.kind == "M" and not any(is_time_name(name) for name in frame.columns):
         return frame.rename(columns={"": "time"})

@@ -9,7 +9,7 @@ from ..._core import checks, files
 from ..._core.errors import ArgumentError, DataError
 from ..series import TimeSeries
 from .records import needs
-from .xarray import on_one_axis, to_xarray
+from .xarray import to_xarray
 
 _SUFFIXES = (".nc", ".zarr", ".h5", ".npz", ".csv", ".parquet")
 
@@ -30,35 +30,31 @@ def write(series: TimeSeries, path: Path, *, origin: str | None = None) -> None:
     """
     check_target(path, overwrite=True)
     suffix = path.suffix.lower()
-    if suffix not in (".nc", ".zarr"):
+    labelled = suffix in (".nc", ".zarr")
+    if not labelled:
         checks.not_given("origin", origin, f"dates are written to nc and zarr, not to {path.suffix}.")
+    # A name with a slash cannot be that of a variable in a file: such names become labels of one array.
+    one_array = suffix in (".h5", ".npz") or (labelled and any("/" in name for name in series.names))
+    data = to_xarray(series, dataset=not one_array, origin=origin)
+    if not labelled and "start" in data.coords:
+        raise DataError("The records begin too far apart for one axis of time. Write nc or zarr.")
     try:
         with files.replaced(path) as temporary:
-            if suffix in (".nc", ".zarr"):
-                _write_dataset(series, temporary, origin)
-            elif suffix in (".h5", ".npz"):
-                _write_arrays(series, temporary)
+            if suffix == ".nc":
+                data.to_netcdf(temporary, engine="h5netcdf")
+            elif suffix == ".zarr":
+                needs("zarr", "zarr", path)
+                data.to_zarr(temporary, consolidated=False)
+            elif one_array:
+                _write_arrays(series, data, temporary)
             else:
-                _write_table(series, temporary)
+                _write_table(series, data, temporary)
     except OSError as error:
         raise ArgumentError(f"Cannot write {path}: {error.strerror or error}.") from error
 
 
-def _write_dataset(series: TimeSeries, path: Path, origin: str | None) -> None:
-    """Write one variable per name, or one for all where a name cannot be that of a variable in a file."""
-    slashed = any("/" in name for name in series.names)
-    labelled = to_xarray(series, dataset=not slashed, origin=origin)
-    dataset = labelled.to_dataset(name="state") if slashed else labelled
-    if path.suffix == ".nc":
-        dataset.to_netcdf(path, engine="h5netcdf")
-    else:
-        needs("zarr", "zarr", path)
-        dataset.to_zarr(path, consolidated=False)
-
-
-def _write_arrays(series: TimeSeries, path: Path) -> None:
-    values, times = _on_common_axis(series)
-    arrays: dict[str, Any] = {"x": values, "time": times, "dt": series.dt, "dt_unit": series.time_unit}
+def _write_arrays(series: TimeSeries, data: Any, path: Path) -> None:
+    arrays: dict[str, Any] = {"x": data.values, "time": data.time.values, "dt": series.dt, "dt_unit": series.time_unit}
     arrays |= {"variables": list(series.names), "units": list(series.units)}
     if any(series.periods):
         arrays["angle_periods"] = [np.nan if period is None else period for period in series.periods]
@@ -73,13 +69,9 @@ def _write_arrays(series: TimeSeries, path: Path) -> None:
             file[name] = value
 
 
-def _write_table(series: TimeSeries, path: Path) -> None:
+def _write_table(series: TimeSeries, data: Any, path: Path) -> None:
     """Write member, time and variables, one row per sample."""
-    import pandas as pd
-
-    values, times = _on_common_axis(series)
-    index = pd.MultiIndex.from_product([range(len(values)), times], names=["member", "time"])
-    frame = pd.DataFrame(values.reshape(len(index), -1), index, list(series.names)).dropna(how="all").reset_index()
+    frame = data.to_dataframe(dim_order=["member", "time"]).dropna(how="all").reset_index()
     units = {"time": series.time_unit, **dict(zip(series.names, series.units))}
     if path.suffix == ".csv":
         labels = [f"{name} [{units[name]}]" if units.get(name) else name for name in frame.columns]
@@ -88,10 +80,3 @@ def _write_table(series: TimeSeries, path: Path) -> None:
     needs("pyarrow", "parquet", path)
     frame.attrs["units"] = units
     frame.to_parquet(path)
-
-
-def _on_common_axis(series: TimeSeries) -> tuple[np.ndarray, np.ndarray]:
-    values, times, starts = on_one_axis(series)
-    if starts is not None:
-        raise DataError("The records begin too far apart for one axis of time. Write nc or zarr.")
-    return values, times

@@ -1,0 +1,214 @@
+"""From time stamps to a uniform grid: numbers, dates of any calendar, gaps, months, and what is refused."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import xarray as xr
+
+from ..._core import checks, timeunits
+from ..._core.errors import DataError
+
+_JITTER = 0.05
+_MONTH_JITTER = 0.15
+_FEWEST_DAYS_OF_A_MONTH = 27.5
+
+
+@dataclass(frozen=True, eq=False)
+class Stamps:
+    """Time stamps as they were found: numbers, dates or durations, and the unit noted beside them."""
+
+    values: np.ndarray
+    name: str = "time"
+    unit: str = ""
+
+
+@dataclass(frozen=True, eq=False)
+class Grid:
+    """Samples at `start + dt * rows`, in `unit`; `times` are the stamps, counted from the first.
+
+    The complaint says why the stamps are not uniform; it is empty if they are.
+    """
+
+    start: float
+    dt: float
+    unit: str
+    rows: np.ndarray
+    times: np.ndarray
+    complaint: str = ""
+
+    @property
+    def uniform(self) -> bool:
+        """Whether the stamps lie on the grid."""
+        return not self.complaint
+
+
+def to_grid(stamps: Stamps, where: str, unit: str = "") -> Grid:
+    """Find the uniform grid of the stamps, to a twentieth of a step, with whole steps missing at gaps.
+
+    `unit` is the unit of time asked for. Without it, months and years are counted where the stamps keep their place in
+    the month (28 to 31 days apart); otherwise the unit noted in the file is used, or the largest that a step fills.
+    """
+    what = f"The time coordinate `{stamps.name}` of {where}"
+    if stamps.values.ndim != 1:
+        raise DataError(f"{what} has {stamps.values.ndim} axes; it must have one.")
+    missing = np.flatnonzero(pd.isna(stamps.values))
+    if len(missing):
+        raise DataError(f"{what} is missing (NaN or NaT) in row {missing[0]}. Drop that row.")
+    if len(stamps.values) < 2:
+        raise DataError(f"{where} has a single time stamp, so the sampling interval is unknown. Pass `dt`.")
+    if stamps.values.dtype.kind not in "OUSTMm":
+        return _fit_numbers(stamps, what, unit)
+    return _fit_dates(_as_index(stamps.values, what), stamps, what, unit)
+
+
+def _fit_numbers(stamps: Stamps, what: str, unit: str) -> Grid:
+    values = checks.real_samples(stamps.values, what)
+    has, wants = timeunits.canonical(stamps.unit), timeunits.canonical(unit)
+    if has and unit and not wants:
+        checks.one_of("time_unit", unit, timeunits.SECONDS)
+    scale = timeunits.ratio(timeunits.SECONDS[has], timeunits.SECONDS[wants]) if has and wants else 1.0
+    times = (values - values[0]) * scale
+    _check_increasing(times, stamps.name, what)
+    epsilon = float(np.finfo(stamps.values.dtype).eps) if stamps.values.dtype.kind == "f" else 0.0
+    resolution = 2 * epsilon * float(np.abs(values).max()) * scale
+    return _fit_grid(float(values[0]) * scale, times, unit or timeunits.label(stamps.unit), what, resolution)
+
+
+def _fit_dates(index: Any, stamps: Stamps, what: str, unit: str) -> Grid:
+    """Count dates in months or years where they keep their place in the month, otherwise in units of fixed length."""
+    ticks, tick = _count_ticks(index)
+    _check_increasing(ticks, stamps.name, what)
+    step = float(np.quantile(np.diff(ticks), 0.5, method="lower")) * tick
+    wanted = timeunits.canonical(unit)
+    if not unit or wanted in timeunits.CALENDAR:
+        months = _count_months(index, step)
+        if months is not None:
+            name = wanted or ("month" if (np.diff(months) % 12).any() else "year")
+            per = 12 if name == "year" else 1
+            return _fit_grid(float(months[0] / per), (months - months[0]) / per, name, what)
+    fixed = [u for u in timeunits.SECONDS if u not in timeunits.CALENDAR]
+    if unit:
+        checks.one_of("time_unit", wanted or unit, fixed)
+    noted = timeunits.canonical(stamps.unit)
+    largest = next((u for u in ("day", "hour", "min", "s", "ms", "us") if step >= timeunits.SECONDS[u]), "ns")
+    name = wanted or (noted if noted in fixed else largest)
+    scale = timeunits.ratio(timeunits.SECONDS[name], tick)
+    return _fit_grid(float(ticks[0] / scale), (ticks - ticks[0]) / scale, unit or name, what)
+
+
+def _fit_grid(start: float, times: np.ndarray, unit: str, what: str, resolution: float = 0.0) -> Grid:
+    """Find dt and the row of every stamp; at least half of the steps must be a single dt."""
+    steps = np.diff(times)
+    typical = step = float(np.quantile(steps, 0.5, method="lower"))
+    for _ in range(2):
+        widths = np.maximum(np.rint(steps / step), 1)
+        step = float(steps[widths == 1].mean())
+    rows = np.concatenate([[0], np.cumsum(np.maximum(np.rint(steps / step), 1))]).astype(np.int64)
+    dt = float(times[-1] / rows[-1])
+    deviation = float(np.ptp(times - dt * rows) / 2)
+    if deviation <= min(max(_JITTER * dt, 2 * resolution), 0.25 * dt):
+        dt = _shorten(dt, min(max(deviation, resolution) / rows[-1], 1e-6 * dt))
+        return Grid(start, dt, unit, rows, times)
+    worst = int(np.argmax(np.abs(steps - typical * np.maximum(np.rint(steps / typical), 1))))
+    after = f" {unit}" if unit else ""
+    complaint = (
+        f"{what} is not uniform: the typical step is {typical:.6g}{after}, but between rows {worst} and {worst + 1} "
+        f"it is {steps[worst]:.6g}{after}, and stamps lie off a uniform grid by up to {deviation:.3g}{after}. "
+        f"Pass resample=True to interpolate linearly onto steps of {typical:.6g}{after}, resample=STEP for other "
+        "steps, or time=False with `dt` to ignore the stamps."
+    )
+    return Grid(start, _shorten(typical, 1e-6 * typical), unit, rows, times, complaint)
+
+
+def _shorten(dt: float, slack: float) -> float:
+    """Return the decimal number with fewest digits within `slack` of dt: 0.05, not 0.05000000000000002."""
+    candidates = (float(f"{dt:.{digits}g}") for digits in range(1, 16))
+    return next((c for c in candidates if abs(c - dt) <= slack), dt)
+
+
+def _check_increasing(times: np.ndarray, name: str, what: str) -> None:
+    back = np.flatnonzero(np.diff(times) <= 0)
+    if len(back):
+        row = int(back[0])
+        happens = "repeats itself" if times[row + 1] == times[row] else "goes back"
+        raise DataError(
+            f"{what} {happens} at row {row + 1}. Sort the rows and drop repeated ones; where several records are "
+            "mixed, name with `member` what tells them apart; to ignore the stamps, pass time=False; if "
+            f"`{name}` is a variable, name it in `variables`."
+        )
+
+
+def resample(values: np.ndarray, grid: Grid, dt: float | None) -> tuple[np.ndarray, Grid]:
+    """Interpolate linearly onto a uniform grid of step `dt` (None: the typical step).
+
+    Where the stamps are further apart than three typical steps and than `dt`, the rows between them stay missing.
+    """
+    dt = dt or grid.dt
+    rows = np.arange(int(np.floor(grid.times[-1] / dt * (1 + 1e-12))) + 1)
+    times = np.minimum(dt * rows, grid.times[-1])
+    after = np.clip(np.searchsorted(grid.times, times), 1, len(grid.times) - 1)
+    wide = np.diff(grid.times)[after - 1]
+    weight = ((times - grid.times[after - 1]) / wide)[:, None]
+    mixed = np.where(weight > 0, values[after] * weight, 0) + np.where(weight < 1, values[after - 1] * (1 - weight), 0)
+    mixed[(wide > max(3 * grid.dt, dt)) & (weight[:, 0] > 0) & (weight[:, 0] < 1)] = np.nan
+    return mixed, Grid(grid.start, dt, grid.unit, rows, times)
+
+
+def agree(given: float, given_unit: str, grid: Grid) -> bool:
+    """Tell whether a stated sampling interval is that of the stamps, to a part in a thousand (months: 2 %)."""
+    has, noted = timeunits.canonical(grid.unit), timeunits.canonical(given_unit)
+    scale = timeunits.SECONDS[noted] / timeunits.SECONDS[has] if has and noted else 1.0
+    loose = scale != 1 and (has in timeunits.CALENDAR or noted in timeunits.CALENDAR)
+    return abs(given * scale / grid.dt - 1) <= (2e-2 if loose else 1e-3)
+
+
+# Dates ----------------------------------------------------------------------------------------------------------------
+
+
+def parse_dates(texts: Any) -> np.ndarray:
+    """Parse ISO 8601 dates such as "2024-01-31T06:00Z" to UTC; a text that is not a date becomes NaT."""
+    cells = pd.Series(texts, dtype=object).astype(str).str.strip()
+    dated = cells.where(cells.str.match(r"\d{4}-\d\d"))
+    dates = pd.to_datetime(dated, utc=True, format="ISO8601", errors="coerce")
+    return dates.dt.tz_localize(None).dt.as_unit("us").to_numpy()
+
+
+def _as_index(values: np.ndarray, what: str) -> Any:
+    """Return a pandas index of dates or durations, or one of xarray for dates of a model calendar."""
+    if values.dtype.kind == "m":
+        return pd.TimedeltaIndex(values)
+    if values.dtype.kind == "O" and hasattr(values[0], "calendar"):
+        return xr.CFTimeIndex(values)
+    if values.dtype.kind == "M":
+        return pd.DatetimeIndex(values)
+    parsed = parse_dates(values)
+    bad = np.flatnonzero(np.isnat(parsed))
+    if len(bad):
+        raise DataError(
+            f"{what} holds {str(values[bad[0]])!r} in row {bad[0]}, neither a number nor a date such as "
+            "2024-01-31T06:00."
+        )
+    return pd.DatetimeIndex(parsed)
+
+
+def _count_ticks(index: Any) -> tuple[np.ndarray, float]:
+    """Return whole ticks since 1970-01-01, in the calendar of the dates, and the seconds of a tick."""
+    if isinstance(index, xr.CFTimeIndex):
+        import cftime
+
+        ticks = cftime.date2num(index.values, "microseconds since 1970-01-01", calendar=index.calendar)
+        return np.asarray(ticks).astype(np.int64), 1e-6
+    unit = "ns" if index.unit == "ns" else "us"
+    return index.as_unit(unit).asi8, timeunits.SECONDS[unit]
+
+
+def _count_months(index: Any, step: float) -> np.ndarray | None:
+    """Return months since January 1970, if there is at most one stamp a month, at the same place in it (to 0.15)."""
+    if isinstance(index, pd.TimedeltaIndex) or step < _FEWEST_DAYS_OF_A_MONTH * timeunits.SECONDS["day"]:
+        return None
+    months = 12 * (np.asarray(index.year, np.int64) - 1970) + np.asarray(index.month) - 1
+    days = np.asarray(index.day) - 1 + np.asarray(index.hour) / 24 + np.asarray(index.minute) / 1440
+    place = days / np.asarray(index.days_in_month)
+    return months if (np.diff(months) > 0).all() and np.ptp(place) <= _MONTH_JITTER else None
