@@ -167,8 +167,8 @@ def test_the_noise_level_follows_the_width_of_what_there_is_to_see():
     chosen = []
     for width in (0.5, 0.05):
         x = np.concatenate([rng.normal(m, width, (4000, 1)) for m in (1, 3)]) % (2 * np.pi)
-        level, evidence = choose_noise_level(CircularDensity(x[::2], Circles((2 * np.pi,))), x[1::2])
-        assert min(evidence["noise_level_choice"]["held_out_loss"]) == 0
+        level, choice = choose_noise_level(CircularDensity(x[::2], Circles((2 * np.pi,))), x[1::2])
+        assert min(choice.held_out_loss) == 0
         chosen.append(level)
     assert chosen[0] > 2 * chosen[1]
 

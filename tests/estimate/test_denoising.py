@@ -70,16 +70,17 @@ def test_a_preconditioned_network_starts_at_the_gaussian_score(series):
         network, noise_level=LEVEL, epochs=9, epoch_samples=64, batch=32, learning_rate=1e-12, patience=1
     )
     train, held_out = (part.stacked().astype(np.float32) for part in series.split())
-    score, level, found = strategy.learn(train, held_out, symmetry=symmetry, key=KEY)
+    learned = strategy.learn(train, held_out, symmetry=symmetry, key=KEY)
+    score, found = learned.function, learned.evidence
     covariance = symmetry.project(np.cov(train.T.astype(float), bias=True)) + LEVEL**2 * np.eye(8)
     # Within the box of the training samples; beyond it the score is continued in another way.
     y = np.clip(smoothed_samples(200), train.min(axis=0), train.max(axis=0))
     np.testing.assert_allclose(score.over(y), -np.linalg.solve(covariance, y.T).T, atol=2e-5)
-    assert level == LEVEL
+    assert learned.noise_level == LEVEL
     assert score.network.architecture["network"]["normalization"] == "none"
-    assert len(found["held_out_loss_curve"]) == 2
-    assert found["training_steps"] == 4
-    assert found["held_out_loss_curve"][0] == pytest.approx(LEAST_LOSS, rel=0.04)
+    assert len(found.held_out_loss_curve) == 2
+    assert found.training_steps == 4
+    assert found.held_out_loss_curve[0] == pytest.approx(LEAST_LOSS, rel=0.04)
 
 
 def test_settings_reach_the_training_under_their_own_names(monkeypatch, series):

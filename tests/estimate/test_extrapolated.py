@@ -10,7 +10,7 @@ import pytest
 
 import effective_langevin as el
 from effective_langevin.estimate.mobility.agreement import blurred_further
-from effective_langevin.estimate.score import Score, ScoreFit, estimate_score
+from effective_langevin.estimate.score import LearnedScore, Score, ScoreFit, estimate_score
 from effective_langevin.estimate.symmetry import NoSymmetry
 
 KEY, NONE = jax.random.key(0), NoSymmetry()
@@ -42,7 +42,7 @@ class ExactBlur:
 
     def learn(self, train, held_out, *, symmetry, key):
         network = Pull(jnp.float32(1 / (1 + self.noise_level**2)))
-        return Score.trained_on(train, network, self.noise_level), self.noise_level, {}
+        return LearnedScore(Score.trained_on(train, network, self.noise_level), self.noise_level)
 
 
 @pytest.mark.parametrize("level", [0.1, 0.3])
@@ -54,7 +54,7 @@ def test_what_is_left_of_the_noise_level_is_of_fourth_order(level):
     assert found == pytest.approx(2 / (1 + v) - 1 / (1 + 2 * v), abs=1e-6)
     assert abs(found - 1) < 2.1 * v**2
     assert fit.noise_level == 0
-    assert fit.diagnostics["extrapolated_from"] == level
+    assert fit.evidence.extrapolated_from == level
 
 
 def test_wells_blurred_by_a_wide_noise_are_recovered():

@@ -1,3 +1,4 @@
+import json
 from dataclasses import dataclass, replace
 
 import equinox as eqx
@@ -8,7 +9,15 @@ import pytest
 
 import effective_langevin as el
 from effective_langevin.estimate.partition import grow_tree
-from effective_langevin.estimate.score import Score, ScoreFit, calibration, estimate_score, preconditioning
+from effective_langevin.estimate.score import (
+    LearnedScore,
+    Score,
+    ScoreEvidence,
+    ScoreFit,
+    calibration,
+    estimate_score,
+    preconditioning,
+)
 from effective_langevin.estimate.score.calibration import calibration_matrix, perturbed, stein_error, stein_matrix
 from effective_langevin.estimate.score.kgmm import average_noise
 from effective_langevin.estimate.score.noise_level import choose_noise_level, gaussian_if_as_good, score_matching_loss
@@ -158,13 +167,13 @@ class Misscaled:
     narrowest: float = np.inf
 
     def learn(self, train, held_out, *, symmetry, key):
-        return Score.linear(np.linalg.inv(SMOOTHED)).scaled_by(MISTAKE), NOISE_LEVEL, {}
+        return LearnedScore(Score.linear(np.linalg.inv(SMOOTHED)).scaled_by(MISTAKE), NOISE_LEVEL)
 
 
 def test_estimate_score_repairs_a_misscaled_score_only_when_asked(gaussian_series):
     repaired = estimate_score(gaussian_series, Misscaled(), NONE, key=KEY)
     left = estimate_score(gaussian_series, Misscaled(calibrate=False), NONE, key=KEY)
-    np.testing.assert_allclose(repaired.diagnostics["stein_before_calibration"], -MISTAKE, atol=0.1)
+    np.testing.assert_allclose(repaired.evidence.stein_before_calibration, -MISTAKE, atol=0.1)
     # The gain is -V^-1 with V from 16000 samples: entries of V have standard error < 2 / sqrt(8000) = 0.022.
     assert relative_error(repaired.function) < 0.05
     assert repaired.stein_error < 4 * repaired.stein_standard_error
@@ -191,10 +200,10 @@ def two_peaks(count, seed):
 
 def smoothest_of_the_best(curve):
     """The largest noise level whose held-out loss is within one standard error of the smallest."""
-    assert min(curve["held_out_loss"]) == 0
-    assert np.all(np.diff(curve["noise_level"]) < 0)
-    within = np.array(curve["held_out_loss"]) <= np.array(curve["standard_error"])
-    return curve["noise_level"][int(np.argmax(within))]
+    assert min(curve.held_out_loss) == 0
+    assert np.all(np.diff(curve.noise_level) < 0)
+    within = np.array(curve.held_out_loss) <= np.array(curve.standard_error)
+    return curve.noise_level[int(np.argmax(within))]
 
 
 def test_fewer_samples_call_for_a_larger_noise_level():
@@ -202,10 +211,10 @@ def test_fewer_samples_call_for_a_larger_noise_level():
     chosen = {}
     for count in (20, 3000):
         centres = jnp.asarray(two_peaks(count, 0))
-        level, evidence = choose_noise_level(
+        level, choice = choose_noise_level(
             lambda sigma, centres=centres: KernelScore(centres, jnp.float32(sigma)), two_peaks(2000, 1), key=KEY
         )
-        assert level == smoothest_of_the_best(evidence["noise_level_choice"])
+        assert level == smoothest_of_the_best(choice)
         chosen[count] = level
     assert chosen[20] >= 2 * chosen[3000]
 
@@ -214,9 +223,8 @@ def test_kgmm_chooses_its_noise_level_and_gives_the_same_bits_for_the_same_key()
     series = el.TimeSeries(two_peaks(500, 2), dt=1.0)
     strategy = el.KGMM(hidden=(8,), steps=50, max_draws=4)
     one, other = (estimate_score(series, strategy, NONE, key=KEY) for _ in range(2))
-    assert len(one.diagnostics["noise_level_choice"]["noise_level"]) > 2
-    level = one.diagnostics["gain_over_gaussian"]["noise_level"]
-    assert level == smoothest_of_the_best(one.diagnostics["noise_level_choice"])
+    assert len(one.evidence.noise_level_choice.noise_level) > 2
+    assert one.learned_level == smoothest_of_the_best(one.evidence.noise_level_choice)
     for a, b in zip(jax.tree.leaves(one.function), jax.tree.leaves(other.function)):
         np.testing.assert_array_equal(a, b)
     np.testing.assert_array_equal(one.stein, other.stein)
@@ -322,8 +330,8 @@ def test_the_gaussian_score_is_taken_where_the_learned_one_is_not_better(factor)
     """Gaussian samples: the exact score and one that is off by half are no better than the Gaussian one."""
     samples = np.random.default_rng(0).normal(size=(4000, 2)).astype(np.float32)
     learned = Score.linear(factor * np.eye(2))
-    (score, level), evidence = gaussian_if_as_good(learned, 0.2, samples[:3000], samples[3000:], NONE, key=KEY)
-    assert evidence["gain_over_gaussian"]["gaussian_used"] is True
+    score, level, found = gaussian_if_as_good(learned, 0.2, samples[:3000], samples[3000:], NONE, key=KEY)
+    assert found.gaussian_used is True
     assert level == 0.0
     np.testing.assert_allclose(score.precision, np.eye(2), atol=0.1)
 
@@ -337,7 +345,49 @@ def test_a_score_that_is_better_than_the_gaussian_one_is_kept():
         def __call__(self, x):
             return (jnp.tanh(x / 0.09) - x) / 0.09
 
-    (kept, level), evidence = gaussian_if_as_good(Wells(), 0.1, samples[:3000], samples[3000:], NONE, key=KEY)
+    kept, level, found = gaussian_if_as_good(Wells(), 0.1, samples[:3000], samples[3000:], NONE, key=KEY)
     assert isinstance(kept, Wells)
     assert level == 0.1
-    assert evidence["gain_over_gaussian"]["gain"] > 10 * evidence["gain_over_gaussian"]["standard_error"]
+    assert found.gain > 10 * found.standard_error
+
+
+EVIDENCE = {
+    "noise_level_choice": {"noise_level": [0.4, 0.2], "held_out_loss": [0.1, 0.0], "standard_error": [0.01, 0.0]},
+    "gain_over_gaussian": {"noise_level": 0.2, "gain": 1.5, "standard_error": 0.1, "gaussian_used": False},
+    "cells": 40,
+    "draws": 8,
+    "loss_curve": [0.5, 0.3],
+    "held_out_loss_curve": [],
+    "training_steps": 400,
+    "stein_before_calibration": [[-1.0, 0.1], [0.0, -0.9]],
+    "settled": {"variance_ratio": [[1.1, 0.9], [1.0, 1.0]], "duration": 5.0, "members": 8},
+    "of_another_package": {"answer": [42]},
+}
+
+
+def test_evidence_survives_the_way_through_plain_data():
+    evidence = ScoreEvidence.from_dict(json.loads(json.dumps(EVIDENCE)))
+    assert evidence.to_dict() == EVIDENCE
+    assert evidence.gain_over_gaussian.gain == 1.5
+    assert evidence.settled.variance_ratio[1] == (1.0, 1.0)
+    assert evidence.extra == {"of_another_package": {"answer": [42]}}
+    assert ScoreEvidence.from_dict(evidence.to_dict()) == evidence
+
+
+def test_the_summary_names_what_was_found():
+    fit = ScoreFit(Score.linear(np.eye(2)), 0.2, -np.eye(2), 0.01, np.eye(2), ScoreEvidence.from_dict(EVIDENCE))
+    for part in ("noise_level=0.2", "among 0.4, 0.2", "40 cells, 8 draws", "400 training steps", "2 rounds", "answer"):
+        assert part in fit.summary()
+    assert len(repr(fit)) < 100
+
+
+def test_a_strategy_that_returns_a_tuple_works_with_a_warning(gaussian_series):
+    class Old(Misscaled):
+        def learn(self, train, held_out, *, symmetry, key):
+            learned = super().learn(train, held_out, symmetry=symmetry, key=key)
+            return learned.function, learned.noise_level, {"mine": 1}
+
+    with pytest.warns(DeprecationWarning, match="LearnedScore"):
+        fit = estimate_score(gaussian_series, Old(), NONE, key=KEY)
+    assert fit.diagnostics["mine"] == 1
+    np.testing.assert_array_equal(fit.stein, estimate_score(gaussian_series, Misscaled(), NONE, key=KEY).stein)

@@ -20,7 +20,7 @@ from .._core.errors import ModelFileError
 from ..data import Standardizer, preprocess
 from ..estimate.mobility import Mobility
 from ..estimate.networks import rebuilt
-from ..estimate.score import Score, ScoreFit
+from ..estimate.score import Score, ScoreEvidence, ScoreFit
 from ..estimate.space import StateSpace
 
 if TYPE_CHECKING:
@@ -120,7 +120,7 @@ def _dismantle(model: "LangevinModel") -> tuple[dict[str, np.ndarray], dict[str,
         "score": {
             "noise_level": score.noise_level,
             "stein_standard_error": score.stein_standard_error,
-            "diagnostics": score.diagnostics,
+            "diagnostics": score.evidence.to_dict(),
         },
         "mobility": {"method": mobility.method, "diagnostics": mobility.diagnostics},
         "dt": model.dt,
@@ -151,7 +151,9 @@ def _assemble(arrays: dict[str, np.ndarray], header: dict[str, Any]) -> dict[str
         stein=arrays["score.stein"],
         covariance=arrays["score.covariance"],
         **{name: arrays.get(f"score.{name}") for name in _OPTIONAL},
-        **header["score"],
+        noise_level=header["score"]["noise_level"],
+        stein_standard_error=header["score"]["stein_standard_error"],
+        evidence=ScoreEvidence.from_dict(header["score"]["diagnostics"]),
     )
     parts = {name: arrays[f"mobility.{name}"] for name in ("matrix", "standard_error", "replicas", "covariances")}
     mobility = Mobility(**parts, **header["mobility"])

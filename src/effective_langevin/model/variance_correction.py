@@ -21,6 +21,7 @@ import numpy as np
 from .._core.types import Matrix, Vector
 from ..estimate.networks import Residual
 from ..estimate.score import Score, ScoreFit
+from ..estimate.score.evidence import VarianceCorrection
 
 if TYPE_CHECKING:
     from .langevin import LangevinModel
@@ -37,12 +38,12 @@ def settled(model: "LangevinModel", duration: float, members: int, seed: int, ro
         paths = model.simulate(duration, members, seed + turn, initial=states, denoise=False, transformed=True)
         late = np.stack([segment[len(segment) // 2 :] for segment in paths.segments])
         tilt, energies = _tilt(score.covariance, model.standardizer.to_standard(late.reshape(-1, model.dimension)))
-        history.append(energies.tolist())
+        history.append(tuple(energies.tolist()))
         score = tilted(score, tilt)
         # `initial` is in the variables of the series; behind a transform every round starts from the data again.
         states = late[:, -1] if model.transform is None else None
-    evidence = {"settled": {"variance_ratio": history, "duration": duration, "members": members}}
-    return replace(model, score=replace(score, diagnostics={**score.diagnostics, **evidence}))
+    evidence = replace(score.evidence, settled=VarianceCorrection(tuple(history), duration, members))
+    return replace(model, score=replace(score, evidence=evidence))
 
 
 def tilted(score: ScoreFit, tilt: Matrix) -> ScoreFit:

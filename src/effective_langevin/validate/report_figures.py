@@ -1,6 +1,7 @@
 """The figures of the report: what each shows of a validation, computed here and drawn by `plots`."""
 
 from collections.abc import Callable
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,6 @@ from .extremes import LEVELS, compare_return_times
 from .fields_comparison import FieldsComparison
 from .fields_report import ring_figures
 from .findings.verdict import acf_rmse_by_variable, kl_by_variable, worst
-from .report_tables import gain_over_gaussian
 from .spectra import compare_spectra
 from .statistics import BINS, GROUPS, SeriesStatistics, pair_histogram
 from .validation import Validation
@@ -176,16 +176,16 @@ def _horizon_figure(validation: Validation):
 
 
 def _noise_level_figure(validation: Validation):
-    choice = validation.model.score.diagnostics.get("noise_level_choice")
-    level = gain_over_gaussian(validation.model)["noise_level"]
-    return None if choice is None else plots.plot_noise_level_choice(choice, level)
+    score = validation.model.score
+    choice = score.evidence.noise_level_choice
+    return None if choice is None else plots.plot_noise_level_choice(asdict(choice), score.learned_level)
 
 
 def _training_figure(validation: Validation):
-    found = validation.model.diagnostics["score"]
-    if not found.get("loss_curve"):
+    found = validation.model.score.evidence
+    if not found.loss_curve:
         return None
-    return plots.plot_training(found["loss_curve"], found.get("held_out_loss_curve", ()), found.get("training_steps"))
+    return plots.plot_training(found.loss_curve, found.held_out_loss_curve or (), found.training_steps)
 
 
 def _stein_figure(validation: Validation):

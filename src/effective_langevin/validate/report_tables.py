@@ -135,12 +135,6 @@ def _agreement_row(model: LangevinModel, row: dict[str, Any], pairs: list[tuple[
     }
 
 
-def gain_over_gaussian(model: LangevinModel) -> dict[str, Any]:
-    """The noise level of the learned score, and whether the Gaussian one was taken in its place."""
-    alone = {"noise_level": model.score.noise_level, "gaussian_used": False}
-    return model.score.diagnostics.get("gain_over_gaussian", alone)
-
-
 def metric_rows(validation: Validation) -> list[dict[str, str]]:
     """Every metric with its error, its floor and what it means."""
     metrics = validation.metrics
@@ -196,7 +190,7 @@ def facts(validation: Validation) -> list[tuple[str, str]]:
         (
             "Score",
             "Gaussian, as good as the learned one"
-            if gain_over_gaussian(model)["gaussian_used"]
+            if model.score.gaussian_used
             else f"{model.provenance.get('score', {}).get('kind', 'unknown')}, noise level {model.score.noise_level:g}",
         ),
         ("Mobility", model.mobility.method),

@@ -2,13 +2,14 @@
 
 from ..networks import MLP, UNet1D
 from .denoising import DenoisingScore
+from .evidence import ScoreEvidence
 from .extrapolated import Extrapolated
 from .fit_score import estimate_score
 from .fitted import ScoreFit
 from .gaussian import Gaussian
 from .kgmm import KGMM
 from .score import Score
-from .strategy import ScoreStrategy
+from .strategy import LearnedScore, ScoreStrategy
 
 __all__ = [
     "KGMM",
@@ -16,7 +17,9 @@ __all__ = [
     "DenoisingScore",
     "Extrapolated",
     "Gaussian",
+    "LearnedScore",
     "Score",
+    "ScoreEvidence",
     "ScoreFit",
     "ScoreStrategy",
     "UNet1D",

@@ -7,8 +7,6 @@ is known: the weights of basins with nothing between them are right, which local
 Half a sample spread evenly over the circles keeps the score finite where there are none.
 """
 
-from typing import Any
-
 import jax.numpy as jnp
 import numpy as np
 
@@ -16,6 +14,8 @@ from ..._core import progress
 from ..._core.types import Samples, Vector
 from ..circles import Circles
 from ..networks import OnGrid
+from .evidence import NoiseLevelChoice
+from .noise_level import choose_largest_of_the_best
 
 CANDIDATES = (0.4, 0.28, 0.2, 0.14, 0.1, 0.07, 0.05, 0.035, 0.025, 0.018, 0.0125)
 MOST_ANGLES = 2
@@ -66,7 +66,7 @@ class CircularDensity:
         return (self.samples * np.maximum(density, 0) + 0.5 / density.size) / (self.samples + 0.5)
 
 
-def choose_noise_level(density: CircularDensity, held_out: Samples) -> tuple[float, dict[str, Any]]:
+def choose_noise_level(density: CircularDensity, held_out: Samples) -> tuple[float, NoiseLevelChoice]:
     """The largest noise level whose likelihood of held-out samples is within one standard error of the best."""
     tried = [sigma for sigma in CANDIDATES if sigma >= density.finest] or [density.finest]
     with progress.task("Choosing the noise level", len(tried)) as tick:
@@ -74,16 +74,7 @@ def choose_noise_level(density: CircularDensity, held_out: Samples) -> tuple[flo
         for sigma in tried:
             losses.append(-density.log_likelihood(sigma, held_out))
             tick(1, f"sigma {sigma:.3g}")
-    means = [loss.mean() for loss in losses]
-    best = int(np.argmin(means))
-    errors = [float(np.std(loss - losses[best]) / np.sqrt(len(loss))) for loss in losses]
-    chosen = next(i for i, mean in enumerate(means) if mean - means[best] <= errors[i])
-    evidence = {
-        "noise_level": tried,
-        "held_out_loss": [float(m - means[best]) for m in means],
-        "standard_error": errors,
-    }
-    return tried[chosen], {"noise_level_choice": evidence}
+    return choose_largest_of_the_best(tried, losses)
 
 
 def _shared_out(samples: Samples, periods: Vector, shape: tuple[int, ...]) -> np.ndarray:

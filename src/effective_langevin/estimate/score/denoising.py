@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -14,9 +13,11 @@ from ...execution.compilation import soon_compiled
 from ..circles import Circles
 from ..networks import MLP, NetworkStrategy, OnCircles, Residual
 from ..symmetry import Symmetry
+from .evidence import ScoreEvidence
 from .noise_level import choose_noise_level, gaussian_if_as_good
 from .preconditioning import covariance_matrix
 from .score import Score
+from .strategy import LearnedScore
 from .training import Schedule, Trained, mean_square, train
 
 _HELD_OUT = 1 << 14
@@ -67,13 +68,12 @@ class DenoisingScore:
         """Whether the score can be one on circles: the network must take cos and sin in place of an angle."""
         return isinstance(self.network, MLP)
 
-    def learn(self, train: Samples, held_out: Samples, *, symmetry: Symmetry, key: jax.Array):
+    def learn(self, train: Samples, held_out: Samples, *, symmetry: Symmetry, key: jax.Array) -> LearnedScore:
         """Choose the noise level if need be, then train at it."""
-        evidence: dict[str, Any] = {}
-        level = self.noise_level
+        level, choice, gain = self.noise_level, None, None
         if level is None:
             epochs = max(1, self.epochs // _PILOT)
-            level, evidence = choose_noise_level(
+            level, choice = choose_noise_level(
                 lambda sigma: self._fit(train, held_out, sigma, epochs, symmetry, key=key)[0],
                 held_out,
                 key=keys.named(key, "noise level"),
@@ -81,9 +81,8 @@ class DenoisingScore:
         score, trained = self._fit(train, held_out, level, self.epochs, symmetry, key=key)
         if self.noise_level is None and not isinstance(symmetry, Circles):
             gain_key = keys.named(key, "gain")
-            (score, level), gain = gaussian_if_as_good(score, level, train, held_out, symmetry, key=gain_key)
-            evidence |= gain
-        return score, level, {**evidence, **trained.history()}
+            score, level, gain = gaussian_if_as_good(score, level, train, held_out, symmetry, key=gain_key)
+        return LearnedScore(score, level, ScoreEvidence(choice, gain, **trained.history()))
 
     def _fit(self, samples: Samples, held_out: Samples, sigma: float, epochs: int, symmetry: Symmetry, *, key):
         network = self._network(samples, sigma, symmetry, key=keys.named(key, "network"))

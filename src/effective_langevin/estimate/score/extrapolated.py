@@ -14,6 +14,7 @@ from ..networks import Sum
 from ..symmetry import Symmetry
 from .kgmm import KGMM
 from .preconditioning import covariance_matrix
+from .strategy import LearnedScore
 
 
 @dataclass(frozen=True)
@@ -40,14 +41,15 @@ class Extrapolated:
         """As the score that is extrapolated."""
         return self.score.narrowest
 
-    def learn(self, train: Samples, held_out: Samples, *, symmetry: Symmetry, key: jax.Array):
+    def learn(self, train: Samples, held_out: Samples, *, symmetry: Symmetry, key: jax.Array) -> LearnedScore:
         """Learn at the level that is given or chosen, then at sqrt 2 times that."""
-        near, level, evidence = self.score.learn(train, held_out, symmetry=symmetry, key=key)
-        if near.network is None:
-            return near, level, evidence
-        wider = replace(self.score, noise_level=float(np.sqrt(2) * level))
-        far = wider.learn(train, held_out, symmetry=symmetry, key=keys.named(key, "wider noise"))[0]
-        networks = near.network.scaled_by(2.0), far.network.scaled_by(-1.0)
+        near = LearnedScore.from_result(self.score.learn(train, held_out, symmetry=symmetry, key=key))
+        if near.function.network is None:
+            return near
+        wider = replace(self.score, noise_level=float(np.sqrt(2) * near.noise_level))
+        key = keys.named(key, "wider noise")
+        far = LearnedScore.from_result(wider.learn(train, held_out, symmetry=symmetry, key=key))
+        networks = near.function.network.scaled_by(2.0), far.function.network.scaled_by(-1.0)
         precision = jnp.asarray(np.linalg.inv(symmetry.project(covariance_matrix(train))), jnp.float32)
-        score = eqx.tree_at(lambda s: (s.network, s.precision), near, (Sum(networks), precision))
-        return score, 0.0, {**evidence, "extrapolated_from": level}
+        score = eqx.tree_at(lambda s: (s.network, s.precision), near.function, (Sum(networks), precision))
+        return LearnedScore(score, 0.0, replace(near.evidence, extrapolated_from=near.noise_level))

@@ -14,7 +14,7 @@ from .calibration import calibration_matrix, perturbed, stein_matrix
 from .fitted import ScoreFit
 from .preconditioning import covariance_matrix, noise_frame, restoring_map
 from .score import Score
-from .strategy import ScoreStrategy
+from .strategy import LearnedScore, ScoreStrategy
 
 _STEIN_PARTS = 10
 _RESTORED = 1 << 17
@@ -33,11 +33,12 @@ def estimate_score(series: TimeSeries, strategy: ScoreStrategy, symmetry: Symmet
     frame = None if tests else noise_frame(covariance, strategy.narrowest)
     if frame is not None:
         train, held_out = (part @ frame.astype(np.float32) for part in (train, held_out))
-    score, level, diagnostics = strategy.learn(train, held_out, symmetry=symmetry, key=keys.named(key, "learn"))
+    learned = LearnedScore.from_result(strategy.learn(train, held_out, symmetry=symmetry, key=keys.named(key, "learn")))
+    score, level, evidence = learned.function, learned.noise_level, learned.evidence
     if strategy.calibrate:
         stein = stein_matrix(score.over, train, level, key=keys.named(key, "calibration"), tests=tests)
         score = score.scaled_by(calibration_matrix(symmetry.project(stein)))
-        diagnostics = {**diagnostics, "stein_before_calibration": stein.tolist()}
+        evidence = replace(evidence, stein_before_calibration=tuple(map(tuple, stein.tolist())))
     parts = [
         symmetry.project(stein_matrix(score.over, part, level, key=keys.named(key, f"stein {i}"), tests=tests))
         for i, part in enumerate(np.array_split(held_out, _STEIN_PARTS))
@@ -48,7 +49,7 @@ def estimate_score(series: TimeSeries, strategy: ScoreStrategy, symmetry: Symmet
         parts, restoring = [frame @ part @ inverse for part in parts], inverse @ restoring @ frame
     stein, uncertainty = np.mean(parts, axis=0), np.std(parts, axis=0, ddof=1) / np.sqrt(_STEIN_PARTS)
     error = float(np.linalg.norm(uncertainty) / np.sqrt(len(stein)))
-    fit = ScoreFit(score.in_frame(frame), level, stein, error, covariance, diagnostics, frame, restoring)
+    fit = ScoreFit(score.in_frame(frame), level, stein, error, covariance, evidence, frame, restoring)
     return replace(fit, covariance=covariance + fit.blur)
 
 

@@ -7,10 +7,11 @@ import numpy as np
 
 from ..._core.types import Matrix, Samples
 from .calibration import stein_error
+from .evidence import ScoreEvidence
 from .score import Score
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class ScoreFit:
     """A learned score of the blurred data, x + sigma W^-1 z, with what is known about its quality.
 
@@ -23,9 +24,35 @@ class ScoreFit:
     stein: Matrix
     stein_standard_error: float
     covariance: Matrix
-    diagnostics: dict[str, Any] = field(default_factory=dict)
+    evidence: ScoreEvidence = field(default_factory=ScoreEvidence)
     frame: Matrix | None = None
     restoring: Matrix | None = None
+
+    def __repr__(self) -> str:
+        return (
+            f"ScoreFit(dimension={len(self.stein)}, noise_level={self.noise_level:g}, "
+            f"stein_error={self.stein_error:.2g} ± {self.stein_standard_error:.1g})"
+        )
+
+    def summary(self) -> str:
+        """Return the quality of the score and what was found on the way, as text."""
+        return f"{self!r}\n{self.evidence.summary()}".rstrip()
+
+    @property
+    def diagnostics(self) -> dict[str, Any]:
+        """The evidence as plain data."""
+        return self.evidence.to_dict()
+
+    @property
+    def learned_level(self) -> float:
+        """Smoothing width of the learned score, even where the Gaussian one was taken in its place."""
+        gain = self.evidence.gain_over_gaussian
+        return gain.noise_level if gain else self.noise_level
+
+    @property
+    def gaussian_used(self) -> bool:
+        """Whether the Gaussian score took the place of a learned one that was not better."""
+        return bool(self.evidence.gain_over_gaussian and self.evidence.gain_over_gaussian.gaussian_used)
 
     @property
     def scale(self) -> Matrix:

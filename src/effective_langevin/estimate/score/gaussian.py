@@ -11,6 +11,7 @@ from ..._core.types import Samples
 from ..symmetry import Symmetry
 from .preconditioning import covariance_matrix
 from .score import Score
+from .strategy import LearnedScore
 
 
 @dataclass(frozen=True)
@@ -28,7 +29,7 @@ class Gaussian:
         checks.non_negative_number("noise_level", self.noise_level)
         checks.instance_of("calibrate", self.calibrate, (bool,))
 
-    def learn(self, train: Samples, held_out: Samples, *, symmetry: Symmetry, key: jax.Array):
+    def learn(self, train: Samples, held_out: Samples, *, symmetry: Symmetry, key: jax.Array) -> LearnedScore:
         """Invert the covariance of all samples."""
         covariance = symmetry.project(covariance_matrix(np.concatenate([train, held_out]), self.noise_level))
-        return Score.linear(np.linalg.inv(covariance)), self.noise_level, {}
+        return LearnedScore(Score.linear(np.linalg.inv(covariance)), self.noise_level)

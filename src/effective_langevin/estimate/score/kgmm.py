@@ -7,8 +7,7 @@ the data themselves (half of it, to be safe); the network is fitted with each ce
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
 
 import equinox as eqx
 import jax
@@ -24,8 +23,10 @@ from ..symmetry import Symmetry
 from . import circular_density
 from .calibration import perturbed
 from .circular_density import CircularDensity
+from .evidence import ScoreEvidence
 from .noise_level import CANDIDATES, choose_noise_level, gaussian_if_as_good
 from .score import Score
+from .strategy import LearnedScore
 from .training import Schedule, train
 
 _BLOCK = 1 << 15
@@ -67,35 +68,33 @@ class KGMM:
         """Whether the score can be one on circles with these periods: not with other variables, nor with many."""
         return all(periods) and len(periods) <= circular_density.MOST_ANGLES
 
-    def learn(self, train: Samples, held_out: Samples, *, symmetry: Symmetry, key: jax.Array):
+    def learn(self, train: Samples, held_out: Samples, *, symmetry: Symmetry, key: jax.Array) -> LearnedScore:
         """Choose the noise level if need be, average z in cells, fit the network."""
         if isinstance(symmetry, Circles):
             return self._around_circles(train, held_out, symmetry)
-        evidence: dict[str, Any] = {}
-        level = self.noise_level
+        level, choice, gain = self.noise_level, None, None
         train = np.asarray(symmetry.moved(jnp.asarray(train), key=keys.named(key, "orbit")))
         if level is None:
             pilot = self._partition(train, CANDIDATES[-1], key=key)
-            level, evidence = choose_noise_level(
+            level, choice = choose_noise_level(
                 lambda sigma: self._fit(pilot, train, sigma, 4, 800, key=key)[0],
                 held_out,
                 key=keys.named(key, "noise level"),
             )
         tree = self._partition(train, level, key=key)
-        score, diagnostics = self._fit(tree, train, level, self.max_draws, self.steps, key=key)
+        score, evidence = self._fit(tree, train, level, self.max_draws, self.steps, key=key)
         if self.noise_level is None:
             gain_key = keys.named(key, "gain")
-            (score, level), gain = gaussian_if_as_good(score, level, train, held_out, symmetry, key=gain_key)
-            diagnostics |= gain
-        return score, level, {**evidence, **diagnostics}
+            score, level, gain = gaussian_if_as_good(score, level, train, held_out, symmetry, key=gain_key)
+        return LearnedScore(score, level, replace(evidence, noise_level_choice=choice, gain_over_gaussian=gain))
 
-    def _around_circles(self, train: Samples, held_out: Samples, circles: Circles):
+    def _around_circles(self, train: Samples, held_out: Samples, circles: Circles) -> LearnedScore:
         """The score of the blurred density on a grid around the circles."""
-        density, level, evidence = CircularDensity(train, circles, self.cells), self.noise_level, {}
+        density, level, choice = CircularDensity(train, circles, self.cells), self.noise_level, None
         if level is None:
-            level, evidence = circular_density.choose_noise_level(density, held_out)
+            level, choice = circular_density.choose_noise_level(density, held_out)
         score = Score.trained_on(train, density.score(level), level, angles=circles.angles)
-        return score, level, {**evidence, "cells": int(np.prod(density.shape))}
+        return LearnedScore(score, level, ScoreEvidence(choice, cells=int(np.prod(density.shape))))
 
     def _partition(self, samples: Samples, sigma: float, *, key: jax.Array) -> Tree:
         cells = min(self.cells or default_cells(*samples.shape), len(samples) // 2)
@@ -107,13 +106,13 @@ class KGMM:
         means = average_noise(tree, samples, sigma, max_draws, key=keys.named(key, "draws"))
         trained, scale = _interpolate(means, MLP(self.hidden), steps, key=keys.named(key, "network"))
         score = Score.trained_on(samples, trained.network.scaled_by(scale), sigma)
-        return score, {
-            "cells": tree.cells,
-            "draws": means.draws,
-            "monte_carlo_error": means.monte_carlo_error,
-            "sampling_error": means.sampling_error,
+        return score, ScoreEvidence(
+            cells=tree.cells,
+            draws=means.draws,
+            monte_carlo_error=means.monte_carlo_error,
+            sampling_error=means.sampling_error,
             **trained.history(),
-        }
+        )
 
 
 def default_cells(samples: int, dimension: int) -> int:

@@ -6,8 +6,7 @@ score-matching loss J(sigma) = < |s_sigma|^2 / 2 + div s_sigma >, taken over *cl
 smallest J is used: of equally good scores, the smoothest. The smoothest of all is the Gaussian score.
 """
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
 
 import jax
 import jax.numpy as jnp
@@ -17,6 +16,7 @@ from ..._core import progress
 from ..._core.types import Samples
 from ...execution.compilation import soon_compiled
 from ..symmetry import Symmetry
+from .evidence import GainOverGaussian, NoiseLevelChoice
 from .preconditioning import covariance_matrix
 from .score import Score
 
@@ -27,7 +27,7 @@ _NOTHING = 1e-4
 
 def choose_noise_level(
     learn: Callable[[float], Score], held_out: Samples, *, key: jax.Array
-) -> tuple[float, dict[str, Any]]:
+) -> tuple[float, NoiseLevelChoice]:
     """Go down the candidates while the held-out loss falls; return the level and the evidence."""
     test = _some(held_out, key)
     tried: list[float] = []
@@ -41,21 +41,22 @@ def choose_noise_level(
             if len(means) > 2 and means[-1] > means[-2] > means[-3]:
                 break
         tick(len(CANDIDATES) - len(tried))
+    return choose_largest_of_the_best(tried, losses)
+
+
+def choose_largest_of_the_best(tried: Sequence[float], losses: list[np.ndarray]) -> tuple[float, NoiseLevelChoice]:
+    """Return the first level whose loss, by sample, is on average within one standard error of the smallest."""
+    means = [loss.mean() for loss in losses]
     best = int(np.argmin(means))
     errors = [float(np.std(loss - losses[best]) / np.sqrt(len(loss))) for loss in losses]
     chosen = next(i for i, mean in enumerate(means) if mean - means[best] <= errors[i])
-    return tried[chosen], {
-        "noise_level_choice": {
-            "noise_level": tried,
-            "held_out_loss": [float(m - means[best]) for m in means],
-            "standard_error": errors,
-        }
-    }
+    above = tuple(float(mean - means[best]) for mean in means)
+    return tried[chosen], NoiseLevelChoice(tuple(tried), above, tuple(errors))
 
 
 def gaussian_if_as_good(
     score: Score, noise_level: float, train: Samples, held_out: Samples, symmetry: Symmetry, *, key: jax.Array
-) -> tuple[tuple[Score, float], dict[str, Any]]:
+) -> tuple[Score, float, GainOverGaussian]:
     """The learned score, or the Gaussian one, at noise level 0, where the former is not better by two standard errors.
 
     A short series cannot tell a density from a Gaussian one, and what a network then learns is noise.
@@ -64,9 +65,8 @@ def gaussian_if_as_good(
     gaussian = Score.linear(np.linalg.inv(symmetry.project(covariance_matrix(train, _NOTHING))))
     gain = np.asarray(score_matching_loss(gaussian, test, key) - score_matching_loss(score, test, key), float)
     mean, error = float(gain.mean()), float(gain.std() / np.sqrt(len(gain)))
-    better = mean > 2 * error
-    evidence = {"noise_level": noise_level, "gain": mean, "standard_error": error, "gaussian_used": not better}
-    return (score, noise_level) if better else (gaussian, 0.0), {"gain_over_gaussian": evidence}
+    found = GainOverGaussian(noise_level, mean, error, gaussian_used=not mean > 2 * error)
+    return (gaussian, 0.0, found) if found.gaussian_used else (score, noise_level, found)
 
 
 def _some(samples: Samples, key: jax.Array) -> jax.Array:

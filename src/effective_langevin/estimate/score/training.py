@@ -71,11 +71,11 @@ class Trained:
     held_out: np.ndarray
 
     def history(self, points: int = 200) -> dict[str, Any]:
-        """The curves for a report, thinned by means over equal stretches."""
+        """Return fields of `ScoreEvidence`: curves, thinned by means over equal stretches, and number of steps."""
         parts = np.array_split(self.losses, min(points, len(self.losses)))
         return {
-            "loss_curve": [float(p.mean()) for p in parts],
-            "held_out_loss_curve": self.held_out.tolist(),
+            "loss_curve": tuple(float(p.mean()) for p in parts),
+            "held_out_loss_curve": tuple(self.held_out.tolist()),
             "training_steps": len(self.losses),
         }
 

@@ -79,14 +79,14 @@ def denoised(validation: "Validation") -> str:
 
 def settled(validation: "Validation") -> str:
     """That the variances were put right by simulation; else nothing."""
-    found = validation.model.score.diagnostics.get("settled")
+    found = validation.model.score.evidence.settled
     if found is None:
         return ""
-    first = np.asarray(found["variance_ratio"][0], float)
+    first = np.asarray(found.variance_ratio[0], float)
     worst = first[np.argmax(np.abs(np.log(first)))]
     return (
         f"Settled: a linear term in the score makes the variances of the model those of the data, from "
-        f"{count(len(found['variance_ratio']), 'simulation')} of the model itself; before, the worst was "
+        f"{count(len(found.variance_ratio), 'simulation')} of the model itself; before, the worst was "
         f"{short(worst)} times that of the data. Agreement of the covariance is therefore no evidence for the model."
     )
 
