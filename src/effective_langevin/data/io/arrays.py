@@ -38,7 +38,8 @@ def read_numpy(path: Path, options: ReadOptions) -> list[Record]:
                 f"{path} is not a numpy file, or holds Python objects, which are not read: save plain arrays."
             ) from error
         raise DataError(f"{path} is not a readable numpy file: {error}.") from error
-    return (from_array if isinstance(loaded, np.ndarray) else from_mapping)(loaded, str(path), options)
+    convert: Any = from_array if isinstance(loaded, np.ndarray) else from_mapping
+    return convert(loaded, str(path), options)
 
 
 def read_hdf5(path: Path, options: ReadOptions) -> list[Record]:

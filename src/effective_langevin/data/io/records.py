@@ -11,7 +11,7 @@ import numpy as np
 from ..._core import checks
 from ..._core.errors import DataError
 from ..series import Periods, TimeSeries
-from .times import Grid, Stamps, agree, resample, to_grid
+from .times import Stamps, agree, resample, to_grid
 
 TIME_NAMES = ("time", "date", "datetime", "timestamp")
 _MOST_MISSING = 1_000_000
@@ -57,28 +57,16 @@ class Record:
 
     values: np.ndarray
     where: str
-    labels: Sequence[Label] | None = None
+    labels: Sequence[Label] = ()
     stamps: Stamps | None = None
     dt: float | None = None
     dt_unit: str = ""
 
-    @property
-    def names(self) -> list[str] | None:
-        """The names of the variables, where there are any."""
-        return self.labels and [name for name, _, _ in self.labels]
-
-    @property
-    def units(self) -> list[str] | None:
-        """The units of the variables, where there are any."""
-        return self.labels and [unit for _, unit, _ in self.labels]
-
     def pick(self, variables: Any) -> "Record":
-        """Return the variables asked for, in that order; None stands for all."""
-        if variables is None:
-            return self
-        names, labels = self.names or [], self.labels or []
+        """Return the variables asked for, in that order."""
+        names = [name for name, _, _ in self.labels]
         columns = [names.index(v) for v in checks.known_names("variables", variables, names, self.where)]
-        return replace(self, values=self.values[..., columns], labels=[labels[c] for c in columns])
+        return replace(self, values=self.values[..., columns], labels=[self.labels[c] for c in columns])
 
     def rows(self, rows: Any, place: str = "") -> "Record":
         """Return some of the rows; `place` is added to the name of the source."""
@@ -153,12 +141,6 @@ def _place(record: Record, options: ReadOptions, unit: str) -> tuple[np.ndarray,
             values, grid = resample(values, grid, step)
     if not grid.uniform:
         raise DataError(grid.complaint)
-    _check_stated_dt(record, options, grid)
-    return _fill_gaps(values, grid.rows, record.where), grid.start, grid.dt, grid.unit
-
-
-def _check_stated_dt(record: Record, options: ReadOptions, grid: Grid) -> None:
-    """Refuse a dt, given by the caller or noted in the file, that contradicts the stamps."""
     spacing = f"{grid.dt:g} {grid.unit}".rstrip()
     if options.dt is not None:
         hint = f"Leave `dt` out, or pass time=False to ignore the time coordinate of {record.where}."
@@ -168,6 +150,7 @@ def _check_stated_dt(record: Record, options: ReadOptions, grid: Grid) -> None:
             f"{record.where} notes dt = {record.dt:g} {record.dt_unit}".rstrip() + f", but its time stamps are "
             f"{spacing} apart. Pass time=False to use the noted dt, or correct the file."
         )
+    return _fill_gaps(values, grid.rows, record.where), grid.start, grid.dt, grid.unit
 
 
 def _fill_gaps(values: np.ndarray, rows: np.ndarray, where: str) -> np.ndarray:
@@ -187,19 +170,18 @@ def _fill_gaps(values: np.ndarray, rows: np.ndarray, where: str) -> np.ndarray:
 
 
 def _check_same_variables(records: Sequence[Record]) -> None:
-    first, *others = records
-
-    def variables(record: Record) -> str:
-        return ", ".join(record.names) if record.names else f"{record.values.shape[1]} variables"
-
-    for record in others:
-        if variables(record) != variables(first):
+    first = records[0]
+    names = [[name for name, _, _ in r.labels] for r in records]
+    units = [[unit for _, unit, _ in r.labels] for r in records]
+    held = [", ".join(n) or f"{r.values.shape[1]} variables" for n, r in zip(names, records)]
+    for record, holds, unit in zip(records, held, units):
+        if holds != held[0]:
             raise DataError(
-                f"{record.where} holds {variables(record)}, {first.where} holds {variables(first)}: records of one "
-                "series have the same variables in the same order. Pick them with variables=[...]."
+                f"{record.where} holds {holds}, {first.where} holds {held[0]}: records of one series have the same "
+                "variables in the same order. Pick them with variables=[...]."
             )
-        if record.units != first.units:
-            raise DataError(f"{record.where} has the units {record.units}, {first.where} {first.units}.")
+        if unit != units[0]:
+            raise DataError(f"{record.where} has the units {unit}, {first.where} {units[0]}.")
 
 
 def _join(records: Sequence[Record]) -> Record:

@@ -32,7 +32,7 @@ _LABELLED = (xr.Dataset, xr.DataArray, pd.DataFrame, pd.Series)
 def read_records(source: Any, options: ReadOptions, number: str = "") -> list[Record]:
     """Read the records of one source; `number` tells the entries of a list apart in messages."""
     if isinstance(source, str | os.PathLike):
-        return [record for path in _find_paths(source) for record in _find_reader(path)(path, options)]
+        return [record for path in _find_paths(source) for record in _read_file(path, options)]
     if isinstance(source, _LABELLED):
         convert = from_xarray if isinstance(source, xr.Dataset | xr.DataArray) else from_dataframe
         return convert(source, f"the {type(source).__name__}{number}", options)
@@ -48,7 +48,7 @@ def read_records(source: Any, options: ReadOptions, number: str = "") -> list[Re
 
 def _is_source(entry: Any) -> bool:
     """Tell whether an entry of a list is a source rather than a row of numbers."""
-    return isinstance(entry, str | os.PathLike | Mapping | _LABELLED) or np.ndim(entry) == 2
+    return isinstance(entry, (str, os.PathLike, Mapping, *_LABELLED)) or np.ndim(entry) == 2
 
 
 def _find_paths(source: str | os.PathLike) -> list[Path]:
@@ -57,16 +57,15 @@ def _find_paths(source: str | os.PathLike) -> list[Path]:
         return [Path(source)]
     matches = [Path(p) for p in sorted(glob.glob(str(source), recursive=True))]
     if not matches:
-        raise DataError(
-            f"No file matches {source}." if glob.has_magic(str(source)) else f"There is no file or folder at {source}."
-        )
+        fault = "No file matches" if glob.has_magic(str(source)) else "There is no file or folder at"
+        raise DataError(f"{fault} {source}.")
     return matches
 
 
-def _find_reader(path: Path) -> Callable[[Path, ReadOptions], list[Record]]:
+def _read_file(path: Path, options: ReadOptions) -> list[Record]:
     reader = FORMATS.get(path.suffix.lower())
     if reader is None:
         raise DataError(f"The format of {path} cannot be told from its suffix. Known are: {', '.join(FORMATS)}.")
     if path.is_dir() and reader is not read_zarr:
         raise DataError(f"{path} is a folder; name the files in it, for example {path}/*{path.suffix}.")
-    return reader
+    return reader(path, options)

@@ -40,7 +40,7 @@ def from_dataframe(frame: Any, where: str, options: ReadOptions) -> list[Record]
     wanted = checks.known_names("variables", options.variables or known, known, where)
     if not wanted:
         raise DataError(f"{where} holds no variable besides its time stamps.")
-    values = np.column_stack([_to_numbers(frame[name], where) for name in wanted])
+    values = np.column_stack([_to_array(frame[name], where) for name in wanted])
     stamps = options.stamps
     if stamps is None and time is not None:
         stamps = Stamps(_to_array(frame[time]), time, units.get(time, ""))
@@ -63,18 +63,14 @@ def _index_as_column(frame: Any) -> pd.DataFrame:
     return frame.reset_index(drop=all(name is None for name in frame.index.names))
 
 
-def _to_array(column: Any) -> np.ndarray:
-    """Return a column as a numpy array: nullable numbers with NaN, dates in UTC."""
+def _to_array(column: Any, where: str = "") -> np.ndarray:
+    """Return a column: nullable numbers with NaN, dates in UTC; with a `where`, refuse what is not a number."""
     if isinstance(column.dtype, pd.DatetimeTZDtype):
         column = column.dt.tz_convert("UTC").dt.tz_localize(None)
     if pd.api.types.is_numeric_dtype(column.dtype) and not pd.api.types.is_complex_dtype(column.dtype):
         return column.to_numpy(dtype=float, na_value=np.nan)
-    return column.to_numpy()
-
-
-def _to_numbers(column: Any, where: str) -> np.ndarray:
-    array = _to_array(column)
-    if array.dtype.kind != "f":
+    array = column.to_numpy()
+    if where:
         raise DataError(
             f"Column {column.name!r} of {where} holds {array.dtype.name} values where numbers are needed, for example "
             f"{array[0]!r}. Leave it out: variables=[...]."
@@ -184,7 +180,7 @@ def _parse_column(column: Any, name: str, lines: Lines, path: Path) -> Any:
     if column.dtype.kind in "fiu":
         return column.astype(float)
     cells = column.fillna("").astype(str).str.strip()
-    parsed = pd.Series(parse_dates(cells))
+    parsed: Any = pd.Series(parse_dates(cells))
     bad, must = parsed.isna(), "a date, as its first cell is"
     if bad[0]:
         missing = cells.str.lower().isin(["", *_MISSING])

@@ -2,6 +2,7 @@
 
 import warnings
 from collections.abc import Hashable, Sequence
+from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -77,23 +78,37 @@ def from_xarray(data: Any, where: str, options: ReadOptions) -> list[Record]:
     picked = list(options.variables or ()) if by_array else along
     if not picked:
         raise DataError(f"{where} has no variable of numbers along its dimension {time!r}.")
-    member = _find_member_dimension(data, {d for n in picked for d in data[n].dims}, where, options)
-    members = data[member].values if member else [0]
-    blocks = [_flatten(data[n], time, member, len(members)) for n in picked]
-    whole = Record(
-        np.concatenate([values for values, _ in blocks], axis=-1), where, [label for _, ls in blocks for label in ls]
-    )
-    whole = whole if by_array else whole.pick(options.variables)
-    stamps = _find_stamps(data, time, options)
-    if member is None:
-        return [Record(whole.values[0], where, whole.labels, stamps)]
-    starts = (
-        data["start"].values if "start" in data.coords and data["start"].dims == (member,) else np.zeros(len(members))
-    )
-    return [
-        _trim(Record(values, f"{where} ({member} {number})", whole.labels, _shift(stamps, float(start))))
-        for values, number, start in zip(whole.values, members, starts)
-    ]
+    dims = [str(d) for d in data.dims if any(d in data[n].dims for n in picked)]
+    member = next((d for d in dims if d.lower() in _MEMBER_DIMENSIONS), None)
+    if options.member is not None:
+        member = checks.known_names("member", options.member, sorted(dims), where)[0]
+    blocks = [_flatten(data[n], time, member, int(data.sizes[member]) if member else 1) for n in picked]
+    values = np.concatenate([values for values, _ in blocks], axis=-1)
+    whole = Record(values, where, [label for _, labels in blocks for label in labels])
+    if options.variables is not None and not by_array:
+        whole = whole.pick(options.variables)
+    stamps, name = options.stamps, options.time if isinstance(options.time, str) else time
+    if stamps is None and name in data.coords:
+        unit = data[name].attrs.get("units") or data[name].encoding.get("units") or ""
+        stamps = Stamps(data[name].values, name, str(unit))
+    whole = replace(whole, stamps=stamps)
+    return _split_members(whole, data, member) if member else [replace(whole, values=whole.values[0])]
+
+
+def _split_members(whole: Record, data: xr.Dataset, member: str) -> list[Record]:
+    """Return a record per member; it begins at its `start` where the file notes that."""
+    has_starts = "start" in data.coords and data["start"].dims == (member,)
+    records = []
+    for i, number in enumerate(data[member].values):
+        record = replace(whole, values=whole.values[i], where=f"{whole.where} ({member} {number})")
+        if record.stamps is not None:
+            shift = float(data["start"].values[i]) if has_starts else 0.0
+            stamps = replace(record.stamps, values=record.stamps.values + shift) if shift else record.stamps
+            # Empty rows before and after a member only fill up the array.
+            there = np.flatnonzero(~np.isnan(record.values).all(axis=1))
+            record = replace(record, stamps=stamps).rows(slice(there[0], there[-1] + 1) if len(there) else slice(None))
+        records.append(record)
+    return records
 
 
 def _find_time_dimension(data: xr.Dataset, where: str, options: ReadOptions) -> str:
@@ -114,12 +129,6 @@ def _find_time_dimension(data: xr.Dataset, where: str, options: ReadOptions) -> 
             return str(found[0])
     dims = ", ".join(f"{d} ({n})" for d, n in data.sizes.items())
     raise DataError(f"It is not clear which dimension of {where} is time, among {dims or 'none'}. Pass time=NAME.")
-
-
-def _find_member_dimension(data: xr.Dataset, dims: set[Hashable], where: str, options: ReadOptions) -> str | None:
-    if options.member is not None:
-        return checks.known_names("member", options.member, sorted(str(d) for d in dims), where)[0]
-    return next((str(d) for d in data.dims if d in dims and str(d).lower() in _MEMBER_DIMENSIONS), None)
 
 
 def _flatten(array: xr.DataArray, time: str, member: str | None, members: int) -> tuple[np.ndarray, list[Label]]:
@@ -158,24 +167,6 @@ def _name(array: xr.DataArray, rest: Sequence[Hashable]) -> list[str]:
         return [str(v) for v in labels[0]]
     points = zip(*(grid.ravel() for grid in np.meshgrid(*labels, indexing="ij")))
     return [f"{array.name}(" + ", ".join(f"{d}={v}" for d, v in zip(rest, point)) + ")" for point in points]
-
-
-def _find_stamps(data: xr.Dataset, time: str, options: ReadOptions) -> Stamps | None:
-    name = options.time if isinstance(options.time, str) else time
-    if options.stamps is not None or name not in data.coords:
-        return options.stamps
-    unit = data[name].attrs.get("units") or data[name].encoding.get("units") or ""
-    return Stamps(data[name].values, name, str(unit))
-
-
-def _shift(stamps: Stamps | None, start: float) -> Stamps | None:
-    return Stamps(stamps.values + start, stamps.name, stamps.unit) if stamps and start else stamps
-
-
-def _trim(record: Record) -> Record:
-    """Cut empty rows before and after a member, which only fill up the array; without stamps they must stay."""
-    there = np.flatnonzero(~np.isnan(record.values).all(axis=1))
-    return record.rows(slice(there[0], there[-1] + 1)) if record.stamps and len(there) else record
 
 
 # The other way --------------------------------------------------------------------------------------------------------
