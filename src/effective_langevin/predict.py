@@ -5,7 +5,8 @@ simulation is finite, and the density was learned from a finite part. What is ob
 A band that adds them all should hold the observation as often as it says.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -115,8 +116,7 @@ def _spread_of_replicas(model: LangevinModel, validation: Validation, seed: int)
     members = max(8, len(paths.segments) // _SHARE)
     duration = (len(paths.segments[0]) - 1) * paths.dt
     curves = []
-    for phi in model.mobility.replicas[:_REPLICAS]:
-        replica = replace(model, mobility=replace(model.mobility, matrix=phi))
+    for replica in islice(model.replicas(), _REPLICAS):
         simulated = model.on_circles(replica.simulate(duration, members, seed + 1, dt=paths.dt, transformed=True))
         curves.append(series_statistics(simulated, statistics.edges, statistics.lagged.lags).acf(np.ones(GROUPS)))
     return np.std(curves, axis=0, ddof=1)

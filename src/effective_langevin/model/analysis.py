@@ -124,7 +124,10 @@ def entropy_production(draws: Draws, states: Samples, scores: Samples) -> Entrop
 
     It is < v^T Phi_S^-1 v > of the stationary velocity v = Phi_A s, zero without circulation. < s s^T > is C^-1 for the
     Gaussian of the same covariance; only what the score has beyond it is averaged over the states, which is noisier.
+    Infinite where noise acts in some directions only: a reversed path then cannot happen.
     """
+    if np.linalg.matrix_rank(0.5 * (draws.phi + draws.phi.T), hermitian=True) < len(draws.phi):
+        return EntropyProduction(np.inf, np.nan, np.nan)
     kernel, gaussian = _kernel(draws.phi), np.linalg.inv(draws.covariance)
     linear = states @ gaussian
 

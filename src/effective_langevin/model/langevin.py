@@ -2,7 +2,8 @@
 
 import os
 import warnings
-from dataclasses import dataclass, field
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import jax
@@ -21,7 +22,8 @@ from ..estimate.space import StateSpace
 from ..simulate import LeimkuhlerMatthews, StochasticHeun, integrate, survivors
 from ..simulate.steppers import AroundCircles, Equation, Stepper
 from . import analysis, display, storage, variance_correction
-from .drift import LangevinDrift, jacobians
+from .closure import Closure, ConstantClosure
+from .drift import jacobians
 
 _MANY = 256
 
@@ -79,17 +81,22 @@ class LangevinModel:
         flat = self.standardizer.to_standard(x.reshape(-1, self.dimension))
         return self.standardizer.score_to_physical(self.score.function.over(flat).astype(float)).reshape(x.shape)
 
+    @property
+    def closure(self) -> Closure:
+        """Current velocity and diffusion, in physical units."""
+        return ConstantClosure(self.score_function, self.mobility.matrix)
+
     def drift(self, x: Samples) -> Samples:
-        """Phi s(x) at each state, (..., var) -> (..., var), in the model's own variables."""
-        return self.score_function(x) @ self.mobility.matrix.T
+        """nu(x) + D(x) s(x) + div D(x) at each state, (..., var) -> (..., var), in the model's own variables."""
+        return self.closure.drift(self._states_like(x))
+
+    def current(self, x: Samples) -> Samples:
+        """The current velocity nu(x) at each state, (..., var) -> (..., var): zero for a reversible model."""
+        return self.closure.current(self._states_like(x))
 
     def diffusion(self, x: Samples) -> np.ndarray:
-        """The diffusion tensor sym(Phi) at each state, (..., var) -> (..., var, var); here the same everywhere.
-
-        In the model's own variables.
-        """
-        x = self._states_like(x)
-        return np.broadcast_to(self.mobility.symmetric, (*x.shape[:-1], self.dimension, self.dimension))
+        """The diffusion tensor D(x) at each state, (..., var) -> (..., var, var), in the model's own variables."""
+        return self.closure.diffusion(self._states_like(x))
 
     def transformed(self, series: TimeSeries) -> TimeSeries:
         """A series like the one the model was fitted to, in the model's own variables."""
@@ -210,8 +217,7 @@ class LangevinModel:
     @property
     def default_stepper(self) -> Stepper:
         """The stepper with the best steady state for its cost: it depends on whether there is circulation."""
-        circulates = np.any(np.abs(self.mobility.antisymmetric) > 1e-9 * np.abs(self.mobility.matrix).max())
-        return StochasticHeun() if circulates else LeimkuhlerMatthews()
+        return LeimkuhlerMatthews() if self.closure.reversible else StochasticHeun()
 
     def stiffness(self) -> float:
         """99 % quantile over states of the spectral radius of the drift's Jacobian (one over time)."""
@@ -239,6 +245,11 @@ class LangevinModel:
         states = np.concatenate([clean + kick, clean - kick]) if self.score.noise_level else clean
         return analysis.entropy_production(self._draws(), states, self.score.function.over(states).astype(float))
 
+    def replicas(self) -> Iterator["LangevinModel"]:
+        """The model with each mobility from blocks of time drawn with replacement: for the error of any prediction."""
+        for phi in self.mobility.replicas:
+            yield replace(self, mobility=replace(self.mobility, matrix=phi))
+
     def save(self, path: str | os.PathLike) -> None:
         """Write the model to a safetensors file; an existing file is replaced only once the new one is complete."""
         storage.write(path, self)
@@ -247,20 +258,17 @@ class LangevinModel:
         """Phi and the covariance of the blurred data, and the same from blocks of time, standardised."""
         phi, phis, covariances = (
             self.standardizer.mobility_to_standard(m)
-            for m in (self.mobility.matrix, self.mobility.replicas, self.mobility.covariances)
+            for m in (self.closure.mean(), self.mobility.replicas, self.mobility.covariances)
         )
         return analysis.Draws(phi, self.score.covariance, phis, covariances + self.score.blur)
 
     def _equation(self, members: int = 1) -> Equation:
-        """The equation in standardised units, with its Gaussian linear part -Phi C^-1, ready for many members."""
-        phi = self.standardizer.mobility_to_standard(self.mobility.matrix)
-        factor = np.linalg.cholesky(0.5 * (phi + phi.T))
-        linear = -phi @ np.linalg.inv(self.score.covariance)
+        """The equation in standardised units, with its Gaussian linear part -<M> C^-1, ready for many members."""
         flat = members >= _MANY or jax.default_backend() == "cpu"
         score = self.score.function.flat(half=True) if flat else self.score.function
+        linear = -self.standardizer.mobility_to_standard(self.closure.mean()) @ np.linalg.inv(self.score.covariance)
         return Equation(
-            LangevinDrift(score, jnp.asarray(phi, jnp.float32)),
-            jnp.asarray(factor, jnp.float32),
+            *self.closure.to_standard(score, self.standardizer),
             linear=jnp.asarray(linear, jnp.float32),
             centre=jnp.zeros(self.dimension),
         )

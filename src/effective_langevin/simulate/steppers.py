@@ -16,6 +16,7 @@ import numpy as np
 import scipy.linalg
 from jaxtyping import Array, Float
 
+from .._core.matrices import square_root
 from ..execution.batches import over_members, times
 
 State = Float[Array, "member var"]
@@ -167,7 +168,7 @@ class ExponentialEuler(Stepper):
         linear = np.asarray(equation.linear, float)
         diffusion = np.asarray(equation.noise, float) @ np.asarray(equation.noise, float).T
         decay, response, covariance = exponential_matrices(linear, diffusion, step)
-        factor = np.linalg.cholesky(covariance / step)
+        factor = square_root(covariance / step)
         return _ExponentialMap(equation, *(jnp.asarray(m, jnp.float32) for m in (decay, response, factor)))
 
 
