@@ -26,7 +26,7 @@ import numpy as np
 import effective_langevin as el
 from effective_langevin.cli.demo import chosen
 from effective_langevin.simulate import integrate
-from effective_langevin.validate import distances
+from effective_langevin.statistics import distances
 
 from .harness import Report, Result, compare
 from .models import Parts, ring_model

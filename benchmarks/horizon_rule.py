@@ -17,8 +17,8 @@ from effective_langevin.estimate.mobility.horizons import candidate_weights, hel
 from effective_langevin.estimate.mobility.moments import Moments
 from effective_langevin.estimate.mobility.response import _Combined
 from effective_langevin.estimate.symmetry import NoSymmetry
+from effective_langevin.statistics.distances import mobility_error
 from effective_langevin.statistics.integral_time import error_groups, integral_times
-from effective_langevin.validate.distances import mobility_error
 
 STRIDES, SEEDS, PROCESSES = (1, 5, 10, 20), (1, 2, 7), 12
 CIRCULATING = np.array([[1.0, -2.0], [2.0, 1.0]])

@@ -13,8 +13,9 @@ from matplotlib.figure import Figure
 from matplotlib.patches import FancyBboxPatch
 
 from effective_langevin.cli.demo import run_demo
+from effective_langevin.statistics.densities import pair_histogram
+from effective_langevin.statistics.resampling import GROUPS
 from effective_langevin.validate import Validation, plots
-from effective_langevin.validate.statistics import GROUPS, pair_histogram
 
 BOXES = (
     ("time series", "x(t), gaps, members", "TimeSeries"),

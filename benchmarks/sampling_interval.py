@@ -16,7 +16,7 @@ import numpy as np
 import effective_langevin as el
 from effective_langevin.estimate.mobility import estimate_mobility
 from effective_langevin.estimate.symmetry import NoSymmetry
-from effective_langevin.validate.distances import mobility_error
+from effective_langevin.statistics.distances import mobility_error
 
 INTERVALS = (0.02, 0.05, 0.1)
 SEEDS = (1, 2, 3)

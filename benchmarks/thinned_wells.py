@@ -16,7 +16,7 @@ import numpy as np
 import effective_langevin as el
 from effective_langevin.estimate.mobility import QuadraticVariation, estimate_mobility
 from effective_langevin.estimate.symmetry import NoSymmetry
-from effective_langevin.validate.distances import mobility_error
+from effective_langevin.statistics.distances import mobility_error
 
 FINE, STRIDES, RESULTS = 0.01, (1, 2, 5, 10, 20), Path(__file__).parent / "results"
 

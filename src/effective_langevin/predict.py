@@ -17,9 +17,9 @@ from ._core import checks
 from .data import TimeSeries
 from .fit import fit
 from .model import LangevinModel
-from .statistics.resampling import jackknife
+from .statistics.densities import SeriesStatistics, series_statistics
+from .statistics.resampling import GROUPS, jackknife
 from .validate import Validation, validate
-from .validate.statistics import GROUPS, SeriesStatistics, series_statistics
 
 _REPLICAS = 8
 _BINS = 25
@@ -89,7 +89,8 @@ def predict_held_out(
 def _bands(model: LangevinModel, validation: Validation, used: TimeSeries, level: float, seed: int) -> list[Band]:
     """The predicted autocorrelations and densities, with all their errors."""
     data, predicted = validation.data_statistics, validation.model_statistics
-    learned = series_statistics(model.on_circles(model.transformed(used)), data.edges, data.lagged.lags)
+    known = model.on_circles(model.transformed(used))
+    learned = series_statistics(known.segments, known.dt, data.edges, data.lagged.lags)
 
     def acf(statistics: SeriesStatistics) -> tuple[np.ndarray, np.ndarray]:
         return jackknife(statistics.acf, GROUPS)
@@ -118,5 +119,6 @@ def _spread_of_replicas(model: LangevinModel, validation: Validation, seed: int)
     curves = []
     for replica in islice(model.replicas(), _REPLICAS):
         simulated = model.on_circles(replica.simulate(duration, members, seed + 1, dt=paths.dt, transformed=True))
-        curves.append(series_statistics(simulated, statistics.edges, statistics.lagged.lags).acf(np.ones(GROUPS)))
+        found = series_statistics(simulated.segments, simulated.dt, statistics.edges, statistics.lagged.lags)
+        curves.append(found.acf(np.ones(GROUPS)))
     return np.std(curves, axis=0, ddof=1)

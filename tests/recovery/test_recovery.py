@@ -8,7 +8,7 @@ from scipy.linalg import solve_continuous_lyapunov
 import effective_langevin as el
 from effective_langevin.estimate.mobility import estimate_mobility
 from effective_langevin.estimate.symmetry import NoSymmetry
-from effective_langevin.validate.distances import mobility_error
+from effective_langevin.statistics.distances import mobility_error
 
 pytestmark = pytest.mark.slow
 WELLS = el.systems.AsymmetricWells()

@@ -9,12 +9,12 @@ from matplotlib.figure import Figure
 
 import effective_langevin as el
 from effective_langevin.statistics.lags import lagged_moments
+from effective_langevin.statistics.resampling import GROUPS
 from effective_langevin.validate import fields, fields_plots
 from effective_langevin.validate.fields_comparison import FieldsComparison
 from effective_langevin.validate.findings.describe_model import Portrait
 from effective_langevin.validate.plots import plot_training
 from effective_langevin.validate.report import figures, render
-from effective_langevin.validate.statistics import GROUPS
 from examples.paper.kuramoto_sivashinsky import results
 
 POINTS = 16

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 import effective_langevin as el
-from effective_langevin.validate.steps import BINS, StepSizes
+from effective_langevin.statistics.step_profiles import BINS
+from effective_langevin.validate.steps import StepSizes
 
 CIR = el.systems.CoxIngersollRoss()
 

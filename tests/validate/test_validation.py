@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 
 import effective_langevin as el
-from effective_langevin.validate import distances
-from effective_langevin.validate.statistics import GROUPS, histogram_edges, series_statistics
+from effective_langevin.statistics import distances
+from effective_langevin.statistics.densities import histogram_edges, series_statistics
+from effective_langevin.statistics.resampling import GROUPS
 from effective_langevin.validate.validation import DISTANCES
 
 
@@ -42,7 +43,7 @@ def test_the_autocorrelation_removes_the_mean_of_the_whole_series():
     """Records of five correlation times: each record's own mean would bias the ACF by 2 tau / T = 40 %."""
     system = el.systems.OrnsteinUhlenbeck([[1.0]])
     series = system.simulate(5.0, 0.1, members=4000, seed=2)
-    statistics = series_statistics(series, histogram_edges(series.stacked()), np.arange(0, 21))
+    statistics = series_statistics(series.segments, series.dt, histogram_edges(series.stacked()), np.arange(0, 21))
     acf = statistics.acf(np.ones(GROUPS))[:, 0]
     # 4000 independent records: the standard error of each value is below 1 / sqrt(4000) = 0.016
     np.testing.assert_allclose(acf, np.exp(-statistics.tau), atol=4 * 0.016)
@@ -51,7 +52,7 @@ def test_the_autocorrelation_removes_the_mean_of_the_whole_series():
 def test_correlation_distinguishes_which_variable_leads():
     wave = np.random.default_rng(0).normal(size=5000)
     series = el.TimeSeries(np.stack([wave[:-3], wave[3:]], axis=1), dt=1.0)
-    statistics = series_statistics(series, histogram_edges(series.stacked()), np.arange(5))
+    statistics = series_statistics(series.segments, series.dt, histogram_edges(series.stacked()), np.arange(5))
     rho = statistics.correlation(np.ones(GROUPS))
     assert rho[3, 0, 1] == pytest.approx(1, abs=0.05)
     assert abs(rho[3, 1, 0]) < 0.1

@@ -35,7 +35,8 @@ import numpy as np
 from scipy.linalg import expm
 
 from effective_langevin import LangevinModel, TimeSeries, Validation
-from effective_langevin.validate import distances, fields
+from effective_langevin.statistics import distances
+from effective_langevin.validate import fields
 
 FOLDER = Path(__file__).parent
 REACH = 50.0

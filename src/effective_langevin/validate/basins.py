@@ -8,8 +8,7 @@ from scipy.ndimage import gaussian_filter1d
 
 from .._core.format import after_number, plus_minus, short
 from .._core.types import Samples
-from ..statistics.resampling import jackknife
-from .statistics import GROUPS
+from ..statistics.resampling import GROUPS, jackknife
 
 _SECTORS = 72
 _SMOOTH = 2.0

@@ -9,10 +9,12 @@ import numpy as np
 from jaxtyping import Float
 
 from .._core.format import short
+from ..statistics import distances
+from ..statistics.densities import BINS
+from ..statistics.integral_time import integral_time
 from ..statistics.lags import LaggedMoments
-from ..statistics.resampling import jackknife
-from . import distances, fields
-from .statistics import BINS, GROUPS
+from ..statistics.resampling import GROUPS, jackknife
+from . import fields
 
 if TYPE_CHECKING:
     from .validation import Validation
@@ -92,8 +94,7 @@ class FieldsComparison:
 
     def integral_times(self, acf: Float[np.ndarray, " lag"]) -> float:
         """Integral of an autocorrelation up to its first zero, over the lags compared."""
-        kept = np.logical_and.accumulate(acf > 0)
-        return float(np.trapezoid(np.where(kept, acf, 0.0), self.tau))
+        return float(integral_time(acf, self.tau))
 
     @cached_property
     def edges(self) -> Float[np.ndarray, "channel edge"]:

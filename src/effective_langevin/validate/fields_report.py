@@ -8,11 +8,11 @@ from scipy.ndimage import gaussian_filter
 
 from .._core.format import digits, short, typeset
 from ..data import TimeSeries
+from ..statistics.densities import BINS
 from . import fields, fields_plots, plots
 from .extremes import LEVELS, compare_return_times
 from .fields_comparison import SIDES, FieldsComparison
 from .spectra import compare_spectra
-from .statistics import BINS
 from .style import panels, styled
 
 WINDOW = 15.0

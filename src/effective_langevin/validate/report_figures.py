@@ -11,14 +11,14 @@ from scipy.ndimage import gaussian_filter
 from .._core import progress
 from .._core.types import Matrix
 from ..data import TimeSeries
-from ..statistics.resampling import jackknife
+from ..statistics.densities import BINS, SeriesStatistics, pair_histogram
+from ..statistics.resampling import GROUPS, jackknife
 from . import plots
 from .extremes import LEVELS, compare_return_times
 from .fields_comparison import FieldsComparison
 from .fields_report import ring_figures
 from .findings.verdict import acf_rmse_by_variable, kl_by_variable, worst
 from .spectra import compare_spectra
-from .statistics import BINS, GROUPS, SeriesStatistics, pair_histogram
 from .validation import Validation
 
 WINDOW = 15.0

@@ -10,21 +10,14 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from jaxtyping import Float
-from scipy.special import stdtrit
 
 from .._core.format import after_number, plus_minus, short
-from .._core.types import Samples
 from ..data import TimeSeries
-from ..statistics.resampling import jackknife
-from .statistics import GROUPS
+from ..statistics.resampling import GROUPS, critical
+from ..statistics.step_profiles import Profiles, StateBins, step_profiles
 
-BINS = 5
 _SHORT = 0.1  # of the shortest integral time
-_FALSE_ALARM = 0.002
 _MATTERS = 0.25  # of the mean squared step
-
-Profiles = Float[np.ndarray, "kind var bin"]
 
 
 @dataclass(frozen=True)
@@ -46,10 +39,8 @@ class StepSizes:
     def of(cls, data: TimeSeries, paths: TimeSeries, shortest: float) -> "StepSizes":
         """From standardised series and paths; `shortest` is the shortest integral time."""
         lag = min(max(1, round(_SHORT * shortest / data.dt)), min(len(s) for s in paths.segments) - 1)
-        samples = data.stacked()
-        whiten = np.linalg.pinv(np.cov(samples.T).reshape(data.dimension, data.dimension), hermitian=True)
-        edges = np.quantile(_features(samples, whiten), np.linspace(0, 1, BINS + 1)[1:-1], axis=0)
-        (one, one_error), (other, other_error) = (_profiles(s, lag, whiten, edges) for s in (data, paths))
+        bins = StateBins.from_samples(data.stacked())
+        (one, one_error), (other, other_error) = (step_profiles(s.segments, lag, bins) for s in (data, paths))
         return cls(one, other, one_error, other_error, data.names, lag * data.dt, data.time_unit)
 
     @cached_property
@@ -57,7 +48,7 @@ class StepSizes:
         """Kind and variable of the profile that data and model disagree on most, if beyond errors and worth a word."""
         gap, error = self.data - self.model, np.hypot(self.data_error, self.model_error)
         size = np.abs(gap) / np.maximum(error, 1e-12)
-        real = (size > -stdtrit(GROUPS - 1, _FALSE_ALARM / 2 / gap.size)) & (np.abs(gap) > _MATTERS)
+        real = (size > critical(GROUPS, gap.size)) & (np.abs(gap) > _MATTERS)
         if not real.any():
             return None
         kind, variable, _ = np.unravel_index(int(np.argmax(np.where(real, np.abs(gap), 0))), gap.shape)
@@ -90,31 +81,3 @@ _FIFTHS = (
 def _where(kind: int, name: str, number: int) -> str:
     """One of the bins in words: fifths of the states, ordered by the variable or by the distance from the mean."""
     return f"in the {_FIFTHS[kind][number]} fifth of {'the states' if kind else name}"
-
-
-def _features(samples: Samples, whiten: np.ndarray) -> Float[np.ndarray, "sample feature"]:
-    """Every variable, then the squared radius."""
-    return np.column_stack([samples, np.einsum("ti,ij,tj->t", samples, whiten, samples)])
-
-
-def _profiles(series: TimeSeries, lag: int, whiten: np.ndarray, edges: np.ndarray) -> tuple[Profiles, Profiles]:
-    """Profiles and their leave-one-group-out errors, groups being consecutive pairs."""
-    long = [s for s in series.segments if len(s) > lag]
-    steps = np.concatenate([(s[lag:] - s[:-lag]) ** 2 for s in long])
-    features = _features(np.concatenate([s[:-lag] for s in long]), whiten)
-    group = np.arange(len(steps)) * GROUPS // len(steps)
-    width = series.dimension
-    sums, counts = np.empty((2, GROUPS, 2, width, BINS))
-    for kind, columns in enumerate((range(width), [width] * width)):
-        for variable, column in enumerate(columns):
-            cell = group * BINS + np.searchsorted(edges[:, column], features[:, column])
-            size = GROUPS * BINS
-            sums[:, kind, variable] = np.bincount(cell, steps[:, variable], size).reshape(GROUPS, BINS)
-            counts[:, kind, variable] = np.bincount(cell, minlength=size).reshape(GROUPS, BINS)
-
-    def relative(weights: np.ndarray) -> Profiles:
-        total, number = np.tensordot(weights, sums, 1), np.tensordot(weights, counts, 1)
-        mean = total.sum(axis=-1, keepdims=True) / number.sum(axis=-1, keepdims=True)
-        return total / np.maximum(number, 1) / mean
-
-    return jackknife(relative, GROUPS)

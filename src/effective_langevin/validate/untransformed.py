@@ -6,9 +6,9 @@ import numpy as np
 
 from ..data import TimeSeries
 from ..model import LangevinModel
-from ..statistics.resampling import jackknife
-from . import distances
-from .statistics import GROUPS, SeriesStatistics, floor, histogram_edges, series_statistics
+from ..statistics import distances
+from ..statistics.densities import SeriesStatistics, floor, histogram_edges, series_statistics
+from ..statistics.resampling import GROUPS, jackknife
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,9 @@ class OriginalVariables:
             return None
         data, paths = model.transform.invert(data), model.transform.invert(_spread_over(data, paths))
         edges, lags = histogram_edges(data.stacked()), np.array([0])
-        return cls(data, paths, *(series_statistics(series, edges, lags) for series in (data, paths)))
+        return cls(
+            data, paths, *(series_statistics(series.segments, series.dt, edges, lags) for series in (data, paths))
+        )
 
     def kl_by_variable(self, data_weights: np.ndarray | None = None, model_weights: np.ndarray | None = None):
         """KL(data || model) of each variable, for any weighting of the groups."""

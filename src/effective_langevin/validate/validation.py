@@ -15,10 +15,10 @@ from .._core.types import Matrix
 from ..data import Standardizer, TimeSeries
 from ..diagnose import Diagnosis, diagnose
 from ..model import LangevinModel
+from ..statistics import distances
+from ..statistics.densities import SeriesStatistics, comparison_lags, floor, histogram_edges, series_statistics
 from ..statistics.integral_time import integral_times
-from ..statistics.resampling import jackknife
-from . import distances
-from .statistics import GROUPS, SeriesStatistics, comparison_lags, floor, histogram_edges, series_statistics
+from ..statistics.resampling import GROUPS, jackknife
 from .steps import StepSizes
 from .untransformed import OriginalVariables
 
@@ -129,14 +129,14 @@ def validate(
     series = model.on_circles(model.transformed(series))
     standard = Standardizer.from_series(series).to_standard if model.circles else model.standardizer.to_standard
     times = integral_times(series.map(standard).segments, series.dt)
-    lags = comparison_lags(times, series)
+    lags = comparison_lags(times, series.segments, series.dt)
     members = _MEMBERS if members is None else checks.integer_at_least("members", members, 1)
     frames = max(2 * int(lags[-1]), min(series.n_samples, _MODEL_SAMPLES) // members, 100)
     options = {"dt": series.dt, "transformed": True, **(simulation or {})}
     paths = model.on_circles(model.simulate(duration or frames * series.dt, members, seed, **options))
     lags = lags[lags <= _REACH * min(len(s) for s in paths.segments)]
     edges = histogram_edges(series.stacked())
-    data_statistics, model_statistics = (series_statistics(s, edges, lags) for s in (series, paths))
+    data_statistics, model_statistics = (series_statistics(s.segments, s.dt, edges, lags) for s in (series, paths))
     metrics = _stein_and_mobility(model, exact_mobility)
     metrics |= _compared(data_statistics, model_statistics)
     original = OriginalVariables.of(model, series, paths)

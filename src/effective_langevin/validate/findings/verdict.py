@@ -7,10 +7,11 @@ import numpy as np
 from scipy.special import stdtrit
 
 from ..._core.format import after_number, count, plus_minus, short
+from ...statistics import distances
+from ...statistics.densities import SeriesStatistics
 from ...statistics.integral_time import error_groups
-from .. import distances
+from ...statistics.resampling import GROUPS
 from ..fields_comparison import FieldsComparison
-from ..statistics import GROUPS, SeriesStatistics
 from .notes import (
     ballistic,
     denoised,
@@ -152,9 +153,7 @@ def worst(errors: np.ndarray, most: int) -> list[int]:
 
 def integral_times(statistics: SeriesStatistics) -> np.ndarray:
     """Integral of each autocorrelation up to its first zero, over the lags compared: the same for data and model."""
-    acf = statistics.acf(np.ones(GROUPS))
-    kept = np.logical_and.accumulate(acf > 0, axis=0)
-    return np.trapezoid(np.where(kept, acf, 0.0), statistics.tau, axis=0)
+    return statistics.integral_times()
 
 
 def circulation(validation: "Validation") -> str:

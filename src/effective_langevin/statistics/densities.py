@@ -1,22 +1,22 @@
-"""Sufficient statistics of a series, in groups of consecutive samples, so that every metric has an error bar."""
+"""Histograms, covariances and lagged moments in groups of consecutive samples, so that every metric has an error."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Float
 
 from .._core.types import LagMatrices, Matrix, Samples
-from ..data import TimeSeries
-from ..statistics.lags import LaggedMoments, lagged_moments
+from .integral_time import integral_time
+from .lags import LaggedMoments, lagged_moments
+from .resampling import GROUPS
 
-GROUPS = 20
 BINS = 200
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class SeriesStatistics:
-    """Histograms, covariances and lagged moments of one series, per group; any weighting of groups can be asked for."""
+    """Histograms and lagged moments of one series per group, for any weighting of the groups."""
 
     edges: Float[np.ndarray, "var edge"]
     histograms: Float[np.ndarray, "group var bin"]
@@ -51,31 +51,25 @@ class SeriesStatistics:
         """Lag times."""
         return self.lagged.lags * self.dt
 
-
-def floor(distance: Callable[[np.ndarray, np.ndarray], np.ndarray], splits: int = 10) -> np.ndarray:
-    """Mean distance between two halves of the data, over several ways of halving it; a half is a weight per group."""
-    half = np.arange(GROUPS) < GROUPS // 2
-    rng = np.random.default_rng(0)
-    halves = [half, *(rng.permutation(half) for _ in range(splits - 1))]
-    return np.mean([distance(h.astype(float), 1.0 - h) for h in halves], axis=0)
+    def integral_times(self) -> Float[np.ndarray, " var"]:
+        """Integral of each autocorrelation up to its first zero, over the lags at hand."""
+        return integral_time(self.acf(np.ones(GROUPS)), self.tau)
 
 
-def histogram_edges(samples: Samples) -> np.ndarray:
-    """Equal bins between the 0.05 % and 99.95 % quantiles of each variable."""
-    low, high = np.quantile(samples, [0.0005, 0.9995], axis=0)
-    return np.linspace(low, high, BINS + 1).T
-
-
-def series_statistics(series: TimeSeries, edges: np.ndarray, lags: np.ndarray) -> SeriesStatistics:
+def series_statistics(segments: Sequence[Samples], dt: float, edges: np.ndarray, lags: np.ndarray) -> SeriesStatistics:
     """All statistics of a series in one pass per group."""
-    samples = series.stacked()
+    samples = np.concatenate(segments)
     parts = np.array_split(samples, GROUPS)
     histograms = [[np.histogram(part[:, i], edges[i])[0] for i in range(samples.shape[1])] for part in parts]
     mean = samples.mean(axis=0)
-    centred = [s - mean for s in series.segments]
-    return SeriesStatistics(
-        edges, np.array(histograms, float), lagged_moments(centred, centred, lags, GROUPS), series.dt
-    )
+    centred = [s - mean for s in segments]
+    return SeriesStatistics(edges, np.array(histograms, float), lagged_moments(centred, centred, lags, GROUPS), dt)
+
+
+def histogram_edges(samples: Samples) -> Float[np.ndarray, "var edge"]:
+    """Equal bins between the 0.05 % and 99.95 % quantiles of each variable."""
+    low, high = np.quantile(samples, [0.0005, 0.9995], axis=0)
+    return np.linspace(low, high, BINS + 1).T
 
 
 def pair_histogram(samples: Samples, edges: np.ndarray, i: int, j: int, coarsen: int = 4) -> np.ndarray:
@@ -83,8 +77,16 @@ def pair_histogram(samples: Samples, edges: np.ndarray, i: int, j: int, coarsen:
     return np.histogram2d(samples[:, i], samples[:, j], [edges[i][::coarsen], edges[j][::coarsen]], density=True)[0]
 
 
-def comparison_lags(acf_times: np.ndarray, series: TimeSeries, points: int = 80) -> np.ndarray:
-    """Lags from 0 to five integral times of the slowest variable, at most `points` of them."""
-    longest = max(len(s) for s in series.segments)
-    reach = int(np.clip(np.ceil(5 * acf_times.max() / series.dt), 4, max(4, longest // 4)))
+def comparison_lags(times: np.ndarray, segments: Sequence[Samples], dt: float, points: int = 80) -> np.ndarray:
+    """Lags from 0 to five of the slowest integral `times`, at most `points` of them."""
+    longest = max(len(s) for s in segments)
+    reach = int(np.clip(np.ceil(5 * times.max() / dt), 4, max(4, longest // 4)))
     return np.unique(np.linspace(0, reach, min(points, reach) + 1).round().astype(int))
+
+
+def floor(distance: Callable[[np.ndarray, np.ndarray], np.ndarray], splits: int = 10) -> np.ndarray:
+    """Mean distance between two halves of the data, over several halvings; a half is a weight per group."""
+    half = np.arange(GROUPS) < GROUPS // 2
+    rng = np.random.default_rng(0)
+    halves = [half, *(rng.permutation(half) for _ in range(splits - 1))]
+    return np.mean([distance(h.astype(float), 1.0 - h) for h in halves], axis=0)

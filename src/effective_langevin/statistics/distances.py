@@ -1,4 +1,4 @@
-"""The metrics, one definition each."""
+"""Distances between the statistics of data and model, one definition each."""
 
 import numpy as np
 from jaxtyping import Float
