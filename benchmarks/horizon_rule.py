@@ -13,9 +13,9 @@ from pathlib import Path
 import numpy as np
 
 import effective_langevin as el
-from effective_langevin.estimate.mobility.horizons import candidate_weights, held_out_error, quadrature_error
-from effective_langevin.estimate.mobility.moments import Moments
+from effective_langevin.estimate.mobility.horizon_selection import candidate_weights, held_out_error, quadrature_error
 from effective_langevin.estimate.mobility.response import _Combined
+from effective_langevin.estimate.mobility.responses import Moments
 from effective_langevin.estimate.symmetry import NoSymmetry
 from effective_langevin.statistics.distances import mobility_error
 from effective_langevin.statistics.integral_time import error_groups, integral_times

@@ -21,11 +21,11 @@ from .data.preprocess.chain import as_chain
 from .data.preprocess.pointwise import FittedPeriodic
 from .estimate.circles import Circles
 from .estimate.mobility import IntegratedResponse, estimate_mobility
-from .estimate.mobility.agreement import compared_estimates
 from .estimate.mobility.base import MobilityStrategy
+from .estimate.mobility.cross_check import cross_check
 from .estimate.score import KGMM, DenoisingScore, ScoreStrategy, estimate_score
 from .estimate.space import StateSpace
-from .estimate.symmetry import NoSymmetry, Symmetry, checked_symmetry, common_units
+from .estimate.symmetry import NoSymmetry, Symmetry, check_symmetry, common_units
 from .model import LangevinModel
 
 _KGMM_DIMENSIONS = 6
@@ -79,16 +79,16 @@ def fit(
         progress.shown() if show_progress else nullcontext(),
         checkpoints.kept_in(checkpoint) if checkpoint else nullcontext(),
     ):
-        respected = checked_symmetry(standard, symmetry)
+        respected = check_symmetry(standard, symmetry)
         score_fit = estimate_score(standard, score, symmetry, key=keys.named(key, "score"))
         with progress.task("Inferring the mobility", 2) as tick:
             phi = estimate_mobility(standard, score_fit, mobility, symmetry, key=keys.named(key, "mobility"))
             tick(1)
-            compared = compared_estimates(standard, score_fit, phi, symmetry)
+            agreement = cross_check(standard, score_fit, phi, symmetry)
             tick(1)
-    if compared["disagreement"]:
-        warnings.warn(compared["disagreement"], EstimateWarning, stacklevel=2)
-    phi = replace(phi, diagnostics={**phi.diagnostics, **respected, **compared})
+    if agreement.disagreement:
+        warnings.warn(agreement.disagreement, EstimateWarning, stacklevel=2)
+    phi = replace(phi, evidence=replace(phi.evidence, symmetry=respected, agreement=agreement))
 
     states = np.random.default_rng(seed).choice(series.stacked(), min(_KEPT_STATES, series.n_samples), replace=False)
     return LangevinModel(

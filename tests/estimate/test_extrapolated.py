@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import effective_langevin as el
-from effective_langevin.estimate.mobility.agreement import blurred_further
+from effective_langevin.estimate.mobility.cross_check import blurred_further
 from effective_langevin.estimate.score import LearnedScore, Score, ScoreFit, estimate_score
 from effective_langevin.estimate.symmetry import NoSymmetry
 

@@ -11,7 +11,7 @@ import effective_langevin as el
 from effective_langevin.estimate.mobility import estimate_mobility
 from effective_langevin.estimate.mobility.base import Inference, lift_eigenvalues
 from effective_langevin.estimate.mobility.finite_volume import count_transitions, rate_corrections, rate_matrix
-from effective_langevin.estimate.mobility.moments import Moments
+from effective_langevin.estimate.mobility.responses import Moments
 from effective_langevin.estimate.score import Score, ScoreFit, estimate_score
 from effective_langevin.estimate.symmetry import NoSymmetry
 from effective_langevin.statistics.integral_time import integral_times
@@ -334,7 +334,7 @@ def test_the_corrections_of_finite_volume_multiply_the_rates(sampled):
     plain, corrected = (
         el.FiniteVolume(correction=c, cells=8).infer(series, score, symmetry=NONE, key=KEY) for c in ("none", "global")
     )
-    factor = corrected.diagnostics["mean_correction"]
+    factor = corrected.evidence.partition.mean_correction
     assert factor > 1.1
     np.testing.assert_allclose(corrected.phi, factor * plain.phi, rtol=1e-9)
 

@@ -9,18 +9,17 @@ from scipy.linalg import expm
 
 import effective_langevin as el
 from effective_langevin.estimate.mobility import estimate_mobility
-from effective_langevin.estimate.mobility.effective import effective as effective_mobility
-from effective_langevin.estimate.mobility.moments import Moments
+from effective_langevin.estimate.mobility.ballistic import infer_effective as effective_mobility
 from effective_langevin.estimate.mobility.response import (
-    quadratic_variation_slope,
     smoothed_score,
-    smoothness_beneath_noise,
     widening_lags,
 )
+from effective_langevin.estimate.mobility.responses import Moments
 from effective_langevin.estimate.score import Score, ScoreFit, estimate_score
 from effective_langevin.estimate.symmetry import NoSymmetry
 from effective_langevin.statistics.integral_time import error_groups
 from effective_langevin.statistics.lags import LaggedMoments
+from effective_langevin.statistics.regime import slope_beneath_noise, slopes_from_moments
 from effective_langevin.statistics.resampling import jackknife
 
 KEY = jax.random.key(0)
@@ -144,17 +143,17 @@ def test_a_mode_that_swings_gets_its_mobility_where_its_response_changes_sign():
     phi, error = jackknife(estimate, moments.groups)
     zeros = [first_zero(SWINGING, mode) for mode in range(3)]
     assert np.ptp(zeros) > 1
-    assert evidence["horizon_rule"] == "finite"
-    for found, zero in zip(evidence["chosen_horizon"], zeros):
+    assert evidence["horizon"].rule == "finite"
+    for found, zero in zip(evidence["horizon"].chosen, zeros):
         assert zero - 1e-3 <= found <= zero + DT / 8 + 1e-3
-    exact = [effective(SWINGING, mode, horizon) for mode, horizon in enumerate(evidence["chosen_horizon"])]
+    exact = [effective(SWINGING, mode, horizon) for mode, horizon in enumerate(evidence["horizon"].chosen)]
     assert min(exact) > 0
-    np.testing.assert_allclose(evidence["phi_of_mode"], exact, rtol=1e-3)
+    np.testing.assert_allclose(evidence["horizon"].phi_of_mode, exact, rtol=1e-3)
     np.testing.assert_allclose(RING.blocks(phi)[:, 0, 0], exact, rtol=1e-3)
     np.testing.assert_allclose(error, 0, atol=1e-12)
-    assert len(evidence["phi_by_mode"]) == 3
+    assert len(evidence["horizon"].phi_by_mode) == 3
     np.testing.assert_allclose(
-        evidence["phi_by_mode"][1], [effective(SWINGING, 1, DT * k) for k in range(1, LAGS + 1)], rtol=1e-3
+        evidence["horizon"].phi_by_mode[1], [effective(SWINGING, 1, DT * k) for k in range(1, LAGS + 1)], rtol=1e-3
     )
 
 
@@ -182,11 +181,9 @@ def test_phi_is_taken_at_the_first_maximum_where_the_rise_ends_before_that():
     end = by_horizon.argmax()
     assert 0.5 < fine[1 + end] < 3
     assert both(fine).min() > 0
-    assert evidence["chosen_horizon"][0] == pytest.approx(fine[1 + end], abs=DT / 8 + 0.02)
+    assert evidence["horizon"].chosen[0] == pytest.approx(fine[1 + end], abs=DT / 8 + 0.02)
     assert phi[0, 0] == pytest.approx(by_horizon[end], rel=2e-3)
-    np.testing.assert_allclose(
-        np.ravel(evidence["phi_by_horizon"]), np.interp(tau[1:], fine[1:], by_horizon), rtol=2e-3
-    )
+    np.testing.assert_allclose(np.ravel(evidence["horizon"].phi), np.interp(tau[1:], fine[1:], by_horizon), rtol=2e-3)
 
 
 @pytest.mark.parametrize("symmetry", [RING, NONE], ids=["mode by mode", "all at once"])
@@ -197,7 +194,7 @@ def test_directions_narrower_than_the_noise_level_get_the_typical_mobility(symme
     everything, _ = effective_mobility(moments, symmetry, np.zeros((5, 5)))
     resolved, evidence = effective_mobility(moments, symmetry, np.sqrt(0.2) * np.eye(5))
     modes, before = (RING.blocks(of(np.ones(moments.groups)))[:, 0, 0].real for of in (resolved, everything))
-    assert evidence["unresolved_directions"] == (1 if symmetry == RING else 2)
+    assert evidence["horizon"].unresolved_directions == (1 if symmetry == RING else 2)
     if symmetry == RING:
         np.testing.assert_allclose(modes[:2], before[:2], rtol=1e-10)
         assert modes[2] == pytest.approx(np.median(before[:2]))
@@ -271,7 +268,7 @@ def test_a_mobility_that_still_rises_at_the_longest_horizon_is_taken_with_a_warn
 def test_a_mobility_that_is_stable_over_no_horizon_is_taken_with_a_warning():
     """Sixty samples of a process that turns, twelve relaxation times in all; of two thousand there is no warning."""
     process = el.systems.OrnsteinUhlenbeck.rotating(3)
-    with pytest.warns(el.EstimateWarning, match="stable over no range of horizons: .* uncertain by 4. %"):
+    with pytest.warns(el.EstimateWarning, match="not stable over any range of horizons. .* uncertain by 4. %"):
         inferred(process.simulate(12.0, 0.2, seed=3), NONE)
     found = inferred(process.simulate(400.0, 0.2, seed=3), NONE).diagnostics
     assert 0.3 < found["held_out_error"] / found["held_out_expected"] < 3
@@ -321,8 +318,8 @@ def test_the_slope_of_the_quadratic_variation_tells_diffusion_from_smooth_motion
     assert diffusive["horizon_rule"] in ("mean", "limit")
     assert -0.3 < diffusive["quadratic_variation_slope"] < 0.1
     assert inferred(swinging_series, RING).diagnostics["horizon_rule"] == "finite"
-    assert quadratic_variation_slope(np.array([0.0, -1.0, -2.0])[:, None, None]) == pytest.approx(0)
-    assert quadratic_variation_slope(np.array([0.0, -1.0, -4.0])[:, None, None]) == pytest.approx(1)
+    assert slopes_from_moments(np.array([0.0, -1.0, -2.0])[:, None, None]) == pytest.approx(0)
+    assert slopes_from_moments(np.array([0.0, -1.0, -4.0])[:, None, None]) == pytest.approx(1)
 
 
 @pytest.mark.parametrize(
@@ -366,5 +363,5 @@ def test_a_diffusion_with_measurement_noise_is_not_taken_for_smooth():
     for t in range(1, len(x)):
         x[t] = 0.95 * x[t - 1] + rng.normal()
     series = el.TimeSeries((x + 2 * rng.normal(size=len(x)))[:, None], 0.05)
-    assert smoothness_beneath_noise(series) < 0.3
+    assert slope_beneath_noise(series.segments) < 0.3
     assert el.fit(series, score=el.Gaussian()).mobility.diagnostics["horizon_rule"] != "finite"

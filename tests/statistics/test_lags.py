@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import effective_langevin as el
-from effective_langevin.estimate.mobility.moments import Moments
+from effective_langevin.estimate.mobility.responses import Moments
 from effective_langevin.statistics import lags as lags_module
 from effective_langevin.statistics.integral_time import integral_time
 from effective_langevin.statistics.lags import SideBySide, autocovariances, lagged_moments

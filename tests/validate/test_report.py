@@ -7,6 +7,7 @@ import pytest
 from oracles.browser import CHROMIUM, inspect_page
 
 import effective_langevin as el
+from effective_langevin.estimate.mobility.evidence import Agreement, Estimate
 from effective_langevin.validate import plots
 from effective_langevin.validate.findings.describe_model import Portrait
 from effective_langevin.validate.report import figures, render
@@ -116,14 +117,14 @@ def test_a_rotation_within_its_error_is_not_called_one(validation):
 
 def test_the_agreement_of_estimators_is_shown_with_distances_from_the_one_used(validation):
     model = validation.model
-    used = {"estimator": "IntegratedResponse", "dt": 0.1, "phi": model.mobility.matrix.tolist()}
-    used["standard_error"] = (0 * model.mobility.matrix).tolist()
-    other = {**used, "estimator": "LogCorrelation", "dt": 0.2, "phi": (1.1 * model.mobility.matrix).tolist()}
+    phi, none = model.mobility.matrix, 0 * model.mobility.matrix
+    used = Estimate("IntegratedResponse", 0.1, phi, none, none)
+    other = Estimate("LogCorrelation", 0.2, 1.1 * phi, none, none)
     words = "LogCorrelation is off by 10 % at 0.2 days."
 
     def with_rows(*rows):
-        found = {**model.mobility.diagnostics, "agreement": list(rows), "disagreement": words}
-        return replace(validation, model=replace(model, mobility=replace(model.mobility, diagnostics=found)))
+        evidence = replace(model.mobility.evidence, agreement=Agreement(rows, words))
+        return replace(validation, model=replace(model, mobility=replace(model.mobility, evidence=evidence)))
 
     assert agreement(with_rows(used))["rows"] == []
     first, second = agreement(with_rows(used, other))["rows"]

@@ -7,7 +7,7 @@ points make Phi circulant; reflections as well make it symmetric, so that nothin
 
 import warnings
 from dataclasses import dataclass
-from typing import Any, ClassVar, Protocol
+from typing import ClassVar, Protocol
 
 import jax
 import jax.numpy as jnp
@@ -19,9 +19,7 @@ from .._core.errors import ArgumentError, EstimateWarning
 from .._core.types import Matrix, Samples, Vector
 from ..data import Standardizer, TimeSeries
 from ..statistics.lags import lagged_moments
-from ..statistics.resampling import bootstrap
-
-_BOOTSTRAP = 1000
+from ..statistics.symmetry_test import SymmetryTest, compare_with_image
 
 
 class Symmetry(Protocol):
@@ -224,19 +222,6 @@ def common_units(units: Standardizer, symmetry: Symmetry) -> Standardizer:
     return Standardizer(mean, np.sqrt(np.diagonal(second)))
 
 
-@dataclass(frozen=True)
-class SymmetryTest:
-    """How far the data are from a symmetry: |C - C_G| / |C|, and how often chance does as much."""
-
-    distance: float
-    chance: float
-
-    @property
-    def respected(self) -> bool:
-        """Whether the departure is within what the sampling error explains (1 in 1000)."""
-        return self.chance > 1e-3
-
-
 def compare_with_projection(series: TimeSeries, symmetry: Symmetry, lag: int, groups: int = 32) -> SymmetryTest:
     """Compare C(0), C(lag) of a standardised series with their projections, against a bootstrap over blocks of time."""
     moments = lagged_moments(series.segments, series.segments, [0, lag], groups)
@@ -245,17 +230,13 @@ def compare_with_projection(series: TimeSeries, symmetry: Symmetry, lag: int, gr
         correlation = moments.mean(weights)
         return correlation - symmetry.project(correlation)
 
-    observed = departure(np.ones(groups))
-    scatter = np.sqrt(((bootstrap(departure, groups, _BOOTSTRAP) - observed) ** 2).sum(axis=(1, 2, 3)))
-    size = np.linalg.norm(observed)
-    chance = (1 + np.sum(scatter >= size)) / (1 + _BOOTSTRAP)
-    return SymmetryTest(float(size / np.linalg.norm(moments.mean())), float(chance))
+    return compare_with_image(departure, float(np.linalg.norm(moments.mean())), groups)
 
 
-def checked_symmetry(series: TimeSeries, symmetry: Symmetry, lag: int = 1) -> dict[str, Any]:
-    """The evidence that a standardised series has the symmetry it is said to have; a warning if it has not."""
-    if isinstance(symmetry, NoSymmetry):
-        return {}
+def check_symmetry(series: TimeSeries, symmetry: Symmetry, lag: int = 1) -> SymmetryTest | None:
+    """Test whether a standardised series has the symmetry it is said to have; warn if it does not."""
+    if not symmetry.channels:
+        return None
     result = compare_with_projection(series, symmetry, lag)
     if not result.respected:
         warnings.warn(
@@ -264,4 +245,4 @@ def checked_symmetry(series: TimeSeries, symmetry: Symmetry, lag: int = 1) -> di
             EstimateWarning,
             stacklevel=3,
         )
-    return {"symmetry_distance": result.distance, "symmetry_chance": result.chance}
+    return result

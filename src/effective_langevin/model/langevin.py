@@ -205,7 +205,8 @@ class LangevinModel:
         """
         if self.circles is not None:
             raise ArgumentError("A model of angles cannot be settled: their variances mean nothing on a circle.")
-        longest = max(self.mobility.diagnostics.get("integral_times", [100 * self.dt]))
+        known = self.mobility.evidence.integral_times
+        longest = 100 * self.dt if known is None else float(known.max())
         time = checks.optional_positive_number("duration", duration) or 20 * max(longest, self.dt)
         members, rounds = (checks.integer_at_least(n, v, 1) for n, v in (("members", members), ("rounds", rounds)))
         return variance_correction.settled(self, time, members, seed, rounds)

@@ -19,6 +19,7 @@ from .._core import files
 from .._core.errors import ModelFileError
 from ..data import Standardizer, preprocess
 from ..estimate.mobility import Mobility
+from ..estimate.mobility.evidence import MobilityEvidence
 from ..estimate.networks import rebuilt
 from ..estimate.score import Score, ScoreEvidence, ScoreFit
 from ..estimate.space import StateSpace
@@ -156,7 +157,8 @@ def _assemble(arrays: dict[str, np.ndarray], header: dict[str, Any]) -> dict[str
         evidence=ScoreEvidence.from_dict(header["score"]["diagnostics"]),
     )
     parts = {name: arrays[f"mobility.{name}"] for name in ("matrix", "standard_error", "replicas", "covariances")}
-    mobility = Mobility(**parts, **header["mobility"])
+    evidence = MobilityEvidence.from_dict(header["mobility"]["diagnostics"])
+    mobility = Mobility(**parts, method=header["mobility"]["method"], evidence=evidence)
     transform = header.get("transform")
     return {
         "standardizer": Standardizer(arrays["units.mean"], arrays["units.std"]),

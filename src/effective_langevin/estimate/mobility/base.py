@@ -2,7 +2,7 @@
 
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any, Protocol
 
 import jax
@@ -12,17 +12,19 @@ from scipy.special import stdtrit
 
 from ..._core import checks
 from ..._core.errors import EstimateWarning
+from ..._core.format import plus_minus
 from ..._core.types import Matrix
 from ...data import Standardizer, TimeSeries
 from ...statistics.lags import lagged_moments
 from ...statistics.resampling import bootstrap, jackknife
 from ..score import ScoreFit
 from ..symmetry import Symmetry
+from .evidence import MobilityEvidence
 
-_CURVES = ("phi_by_horizon", "sampling_error_by_horizon", "discretisation_bias")
+_READABLE = 6
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Mobility:
     """Phi, whose symmetric part is the diffusion and whose antisymmetric part is the circulation.
 
@@ -35,8 +37,13 @@ class Mobility:
     standard_error: Matrix
     method: str
     replicas: Float[np.ndarray, "replica var var"]
-    diagnostics: dict[str, Any] = field(default_factory=dict)
+    evidence: MobilityEvidence = field(default_factory=MobilityEvidence)
     covariances: Float[np.ndarray, "replica var var"] = field(default_factory=lambda: np.zeros((0, 1, 1)))
+
+    @property
+    def diagnostics(self) -> dict[str, Any]:
+        """The evidence as plain data."""
+        return self.evidence.to_dict()
 
     @property
     def symmetric(self) -> Matrix:
@@ -56,7 +63,8 @@ class Mobility:
     @property
     def discretisation_error(self) -> Matrix:
         """What the finite sampling interval may have cost each entry, from the change to twice that interval."""
-        return np.abs(np.asarray(self.diagnostics.get("discretisation_bias", np.zeros_like(self.matrix))))
+        bias = self.evidence.discretisation_bias
+        return np.zeros_like(self.matrix) if bias is None else np.abs(bias)
 
     def interval(self, level: float = 0.95) -> tuple[Matrix, Matrix]:
         """Lower and upper end of the confidence interval of each entry.
@@ -64,7 +72,7 @@ class Mobility:
         Student's law with one degree of freedom less than there are blocks, widened by the discretisation error.
         """
         level = checks.fraction("level", level)
-        quantile = stdtrit(self.diagnostics["blocks"] - 1, 0.5 * (1 + level))
+        quantile = stdtrit(self.evidence.blocks - 1, 0.5 * (1 + level))
         width = quantile * self.standard_error + self.discretisation_error
         return self.matrix - width, self.matrix + width
 
@@ -89,45 +97,45 @@ class Mobility:
         return self.error_of(lambda phi: np.linalg.cholesky(0.5 * (phi + phi.T)))
 
     def to_physical(self, units: Standardizer) -> "Mobility":
-        """The same mobility, with the curves among its diagnostics, in physical units."""
-        curves = {
-            name: units.mobility_to_physical(np.asarray(self.diagnostics[name])).tolist()
-            for name in _CURVES
-            if name in self.diagnostics
-        }
-        if "agreement" in self.diagnostics:
-            curves["agreement"] = [_row_in_physical(row, units) for row in self.diagnostics["agreement"]]
+        """Return the same mobility, with its evidence, in physical units."""
+        convert = units.mobility_to_physical
+        arrays = ("matrix", "standard_error", "replicas", "covariances")
         return replace(
             self,
-            matrix=units.mobility_to_physical(self.matrix),
-            standard_error=units.mobility_to_physical(self.standard_error),
-            replicas=units.mobility_to_physical(self.replicas),
-            covariances=units.mobility_to_physical(self.covariances),
-            diagnostics={**self.diagnostics, **curves},
+            evidence=self.evidence.to_physical(convert),
+            **{name: convert(getattr(self, name)) for name in arrays},
         )
 
+    def summary(self) -> str:
+        """Say how the mobility was found, and give it with its errors where it is small enough to read."""
+        rows = zip(self.matrix, self.standard_error) if len(self.matrix) <= _READABLE else ()
+        phi = ["  " + "   ".join(plus_minus(float(v), float(e)) for v, e in zip(*row)) for row in rows]
+        return "\n".join([f"Mobility by {self.method}", *phi, self.evidence.summary()])
 
-def _row_in_physical(row: dict[str, Any], units: Standardizer) -> dict[str, Any]:
-    """A row of the table of agreement with its matrices in physical units."""
-    return {
-        name: units.mobility_to_physical(np.asarray(entry)).tolist() if isinstance(entry, list) else entry
-        for name, entry in row.items()
-    }
+    def __repr__(self) -> str:
+        size = len(self.matrix)
+        return f"Mobility({self.method}, {size} x {size}, errors from {self.evidence.blocks} blocks)"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Inference:
     """Phi, how it depends on the weight of each block of time (for errors), and the evidence behind it."""
 
     phi: Matrix
     estimate: Callable[[np.ndarray], Matrix]
-    blocks: int
-    diagnostics: dict[str, Any] = field(default_factory=dict)
+    evidence: MobilityEvidence
 
     @classmethod
-    def of(cls, estimate: Callable[[np.ndarray], Matrix], blocks: int, **diagnostics: Any) -> "Inference":
-        """Phi is the estimate in which all blocks count once."""
-        return cls(estimate(np.ones(blocks)), estimate, blocks, diagnostics)
+    def of(cls, estimate: Callable[[np.ndarray], Matrix], blocks: int, **evidence: Any) -> "Inference":
+        """Evaluate Phi with all blocks counted once; what is not a field of `MobilityEvidence` becomes its `extra`."""
+        own = {f.name for f in fields(MobilityEvidence)}
+        extra = {name: evidence.pop(name) for name in set(evidence) - own}
+        return cls(estimate(np.ones(blocks)), estimate, MobilityEvidence(blocks=blocks, **evidence, extra=extra))
+
+    @property
+    def blocks(self) -> int:
+        """Number of blocks of time that errors come from."""
+        return self.evidence.blocks
 
     @property
     def standard_error(self) -> Matrix:
@@ -164,7 +172,7 @@ def estimate_mobility(
         found.standard_error,
         type(strategy).__name__,
         replicas + (lifted - lift(found.estimate(np.ones(found.blocks)))),
-        {**found.diagnostics, "blocks": found.blocks, "lifted_by": moved},
+        replace(found.evidence, lifted_by=moved),
         _covariances(series, symmetry, found.blocks),
     )
 

@@ -126,7 +126,7 @@ class LogCorrelation:
 
 def _with_bias(estimate: Callable[..., Matrix], groups: int, coarser: Matrix) -> Inference:
     """The inference, with the change to twice the interval as the measure of what the interval costs."""
-    return Inference.of(estimate, groups, discretisation_bias=(coarser - estimate(np.ones(groups))).tolist())
+    return Inference.of(estimate, groups, discretisation_bias=coarser - estimate(np.ones(groups)))
 
 
 def _logarithm(matrix: Matrix) -> Matrix:

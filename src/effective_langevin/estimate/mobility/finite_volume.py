@@ -17,6 +17,7 @@ from ..score import ScoreFit
 from ..score.calibration import perturbed, stein_matrix
 from ..symmetry import Symmetry
 from .base import Inference
+from .evidence import MobilityEvidence, PartitionEvidence
 
 
 @dataclass(frozen=True)
@@ -51,8 +52,9 @@ class FiniteVolume:
         derivative = tree.centroids.T @ (rate_matrix(counts, series.dt, factors) @ (weights[:, None] * tree.centroids))
         stein = stein_matrix(score.function.over, samples, score.spread, key=keys.named(key, "stein"))
         phi = symmetry.project(np.linalg.solve(stein.T, derivative.T).T)
-        evidence = {"cells": tree.cells, "mean_correction": float(weights @ factors), "stein": stein.tolist()}
-        return Inference(phi, *self._by_block(labels, tree.centroids, factors, stein, series, symmetry), evidence)
+        estimate, blocks = self._by_block(labels, tree.centroids, factors, stein, series, symmetry)
+        partition = PartitionEvidence(tree.cells, float(weights @ factors), stein)
+        return Inference(phi, estimate, MobilityEvidence(blocks=blocks, partition=partition))
 
     @staticmethod
     def lift(phi: Matrix) -> Matrix:

@@ -23,24 +23,23 @@ from ..._core.errors import EstimateWarning
 from ..._core.types import LagMatrices, Matrix, Samples
 from ...data import TimeSeries
 from ...statistics.integral_time import error_groups, integral_times
-from ...statistics.lags import lagged_moments
+from ...statistics.nugget import significant_variance
+from ...statistics.regime import BALLISTIC, classify_short_times, quadratic_variation_slope
 from ...statistics.resampling import jackknife, jackknife_error, left_out
 from ..circles import Circles
 from ..score import ScoreFit
 from ..score.calibration import perturbed
 from ..symmetry import Symmetry, Translations, TranslationsAndReflections
+from .angles import CircleMoments, infer_effective_of_angles
+from .ballistic import infer_effective
 from .base import Inference
-from .circles import CircleMoments, where_the_rise_ends
-from .effective import effective
-from .horizons import Combination, best_combination, candidate_weights, held_out_error, quadrature_error
-from .moments import Moments
+from .evidence import HorizonEvidence
+from .horizon_selection import Combination, candidate_weights, held_out_error, quadrature_error, select_combination
+from .responses import Moments
 
 _SIGNIFICANT = 4.0
 _NOISY_COST = 3.0
-_BALLISTIC = 0.3
 _REACH = 3.0
-_UNSTABLE = 0.3
-_STILL_RISING = 0.1
 
 
 @dataclass(frozen=True)
@@ -55,7 +54,7 @@ class IntegratedResponse:
 
     A ballistic series (smooth at short times, its quadratic variation growing faster than time) has no such limit.
     Phi(T) then rises with T from zero; the effective Phi is taken where the rise ends, in each block on its own, or
-    where the response G changes sign: beyond that the motion swings back, and no mobility follows. A series that is
+    where the response G changes sign: beyond that lag the integral no longer defines a mobility. A series that is
     smooth beneath measurement noise is treated alike, with lag 0 left out. Where the noise level exceeds the spread of
     the data in some direction, clean samples say nothing about the score there: G is then evaluated at x + sigma z,
     averaged over z and -z, and Phi gets its typical value in such directions.
@@ -75,12 +74,12 @@ class IntegratedResponse:
 
     def infer(self, series: TimeSeries, score: ScoreFit, *, symmetry: Symmetry, key: jax.Array) -> Inference:
         """The score on the data, then what follows from both."""
-        at_clean = score.resolved or smoothness_of(series) <= _BALLISTIC
+        at_clean = score.resolved or quadratic_variation_slope(series.segments) <= BALLISTIC
         samples = series.stacked()
         values = score.function.over(samples) if at_clean else smoothed_score(score, samples, symmetry, key)
         scores = np.split(values, np.cumsum([len(s) for s in series.segments])[:-1])
         found = self.infer_from(series, scores, symmetry, score.spread, at_clean)
-        if doubt := in_doubt(found.diagnostics):
+        if found.evidence.horizon and (doubt := found.evidence.horizon.doubt()):
             warnings.warn(doubt, EstimateWarning, stacklevel=4)
         return found
 
@@ -93,26 +92,20 @@ class IntegratedResponse:
         """
         if isinstance(symmetry, Circles):
             return self._of_angles(series, scores, symmetry)
-        times, smoothness, beneath = (
-            integral_times(series.segments, series.dt),
-            smoothness_of(series),
-            smoothness_beneath_noise(series),
-        )
-        noisy = smoothness < -_BALLISTIC and beneath > _BALLISTIC
-        ballistic, smoothness = (True, beneath) if noisy else (smoothness > _BALLISTIC, smoothness)
-        lags = self._lags(series, times, ballistic)
+        times, regime = integral_times(series.segments, series.dt), classify_short_times(series.segments)
+        lags = self._lags(series, times, regime.ballistic)
         moments = Moments.of(series, scores, lags, error_groups(series.segments, series.dt, times), at_clean)
-        if not ballistic:
+        if not regime.ballistic:
             moments = moments.with_rates(series, scores)
-        infer = partial(effective, spread=spread, first=int(noisy)) if ballistic else _instantaneous
+        infer = partial(infer_effective, spread=spread, first=int(regime.noisy)) if regime.ballistic else _instantaneous
         estimate, evidence = infer(moments, symmetry)
         return Inference.of(
             estimate,
             moments.groups,
-            **{"horizon": (series.dt * lags[1:]).tolist(), **evidence},
-            integral_times=times.tolist(),
-            quadratic_variation_slope=smoothness,
-            **_before_projection(infer, moments, symmetry),
+            **evidence,
+            integral_times=times,
+            quadratic_variation_slope=regime.slope,
+            antisymmetry_before_projection=_before_projection(infer, moments, symmetry),
         )
 
     def _lags(self, series: TimeSeries, times: np.ndarray, ballistic: bool) -> np.ndarray:
@@ -122,38 +115,26 @@ class IntegratedResponse:
         return np.arange(2 * ((self.lags or int(np.clip(0.5 * times.min() / series.dt, 8, 24))) // 2) + 1)
 
     def _of_angles(self, series: TimeSeries, scores: list[Samples], circles: Circles) -> Inference:
-        """The same from the smooth functions on the circles, whose regime and integral times count."""
+        """Infer the same from smooth functions on the circles, whose regime and integral times count."""
         mean = circles.embedded(series.stacked()).mean(axis=0)
-        smooth = TimeSeries([circles.embedded(s) - mean for s in series.segments], series.dt)
-        times, smoothness = integral_times(smooth.segments, smooth.dt), smoothness_of(smooth)
-        lags = self._lags(smooth, times, smoothness > _BALLISTIC)
-        moments = CircleMoments.of(series, scores, circles, lags, error_groups(smooth.segments, smooth.dt, times))
-        if smoothness > _BALLISTIC:
-            estimate, evidence = where_the_rise_ends(moments)
+        smooth = [circles.embedded(s) - mean for s in series.segments]
+        times, slope = integral_times(smooth, series.dt), quadratic_variation_slope(smooth)
+        lags = self._lags(series, times, slope > BALLISTIC)
+        moments = CircleMoments.of(series, scores, circles, lags, error_groups(smooth, series.dt, times))
+        if slope > BALLISTIC:
+            estimate, horizon = infer_effective_of_angles(moments)
+            evidence: dict[str, Any] = {"horizon": horizon}
         else:
             found = _Combined.of(moments, circles, 0)
             estimate, evidence = found.phi, found.evidence()
-        found_in = {"integral_times": times.tolist(), "quadratic_variation_slope": smoothness}
-        found_in["left_after_one_step"] = moments.left_after_one_step().tolist()
-        return Inference.of(estimate, moments.groups, **{"horizon": moments.tau[1:].tolist(), **evidence}, **found_in)
-
-
-def in_doubt(evidence: dict[str, Any]) -> str:
-    """That no horizon is stable, and what was taken all the same; else nothing."""
-    rising = evidence.get("rising_share", 0.0)
-    if rising > _STILL_RISING:
-        return (
-            f"Phi(T) still rises at the longest horizon, T = {evidence['horizon'][-1]:g}, in directions that hold "
-            f"{100 * rising:.0f} % of the variance: the effective mobility was taken there and may be too small. "
-            "Allow longer horizons by `IntegratedResponse(lags=...)`, or give a longer series."
+        return Inference.of(
+            estimate,
+            moments.groups,
+            **evidence,
+            integral_times=times,
+            quadratic_variation_slope=slope,
+            left_after_one_step=moments.left_after_one_step(),
         )
-    error = float(np.linalg.norm([evidence.get(f"{part}_error", 0.0) for part in ("sampling", "trend", "quadrature")]))
-    if error > _UNSTABLE:
-        return (
-            "Phi(T) is stable over no range of horizons: the combination with the least error was taken, uncertain by "
-            f"{100 * error:.0f} % of |Phi|. Give a longer or more finely sampled series."
-        )
-    return ""
 
 
 def smoothed_score(score: ScoreFit, x: Samples, symmetry: Symmetry, key: jax.Array) -> Samples:
@@ -174,39 +155,16 @@ def widening_lags(reach: int, series: TimeSeries) -> np.ndarray:
     return lags[lags <= last]
 
 
-def smoothness_of(series: TimeSeries) -> float:
-    """The slope of the quadratic variation of a series."""
-    return quadratic_variation_slope(lagged_moments(series.segments, series.segments, [0, 1, 2]).mean())
-
-
-def smoothness_beneath_noise(series: TimeSeries) -> float:
-    """The slope of the quadratic variation from lag 1 on, where noise that is new in every sample does not show.
-
-    The smaller of those over two to four and over four to eight lags; minus infinity where a record is too short.
-    """
-    if max(len(s) for s in series.segments) < 16:
-        return -np.inf
-    moments = lagged_moments(series.segments, series.segments, [1, 3, 5, 9]).mean()
-    decay = np.trace(moments[0] - moments[1:], axis1=1, axis2=2)
-    return float(np.min(np.log2(decay[1:] / decay[:-1]) - 1)) if (decay > 0).all() else -np.inf
-
-
-def quadratic_variation_slope(correlation: LagMatrices) -> float:
-    """d log(<|dx|^2> / h) / d log h between one and two lags: about 0 for a diffusion, 1 for smooth motion."""
-    decay = np.trace(correlation[0] - correlation[1:3], axis1=1, axis2=2)
-    return float(np.log2(decay[1] / decay[0]) - 1)
-
-
 def _instantaneous(moments: Moments, symmetry: Symmetry):
-    """Phi of a diffusive series: the best combination of Phi(T); from lag 1 on where there is measurement noise."""
+    """Return the best combination of Phi(T), from lag 1 on where there is measurement noise, and the evidence."""
     clean, noisy = (_Combined.of(moments, symmetry, first) for first in (0, 1))
     nugget, error = jackknife(lambda weights: _nugget(moments, symmetry, weights, noisy.phi(weights)), moments.groups)
-    tolerance = _SIGNIFICANT * np.hypot(error, _first_step_error(clean))
-    variance = np.where(np.diagonal(nugget) > np.diagonal(tolerance), np.diagonal(nugget), 0.0)
+    error = np.hypot(error, _first_step_error(clean))
+    variance = significant_variance(np.diagonal(nugget), np.diagonal(error), _SIGNIFICANT)
     # Smooth motion looks like noise to one step, but without lag 0 its mobility is then badly known.
     if not variance.any() or noisy.combination.error > _NOISY_COST * clean.combination.error:
-        return clean.phi, {**clean.evidence(), "measurement_noise": np.zeros(len(nugget)).tolist()}
-    return noisy.phi, {**noisy.evidence(), "measurement_noise": np.sqrt(variance).tolist()}
+        return clean.phi, {**clean.evidence(), "measurement_noise": np.zeros(len(nugget))}
+    return noisy.phi, {**noisy.evidence(), "measurement_noise": np.sqrt(variance)}
 
 
 @dataclass(frozen=True)
@@ -225,7 +183,7 @@ class _Combined:
         tau, everything = moments.tau[first:], np.ones(moments.groups)
         fine, coarse = (moments.phi_by_horizon(everything, symmetry, first, stride) for stride in (1, 2))
         others = left_out(lambda weights: moments.phi_by_horizon(weights, symmetry, first), moments.groups)
-        best = best_combination(fine, others, coarse, tau[0] + tau[1:])
+        best = select_combination(fine, others, coarse, tau[0] + tau[1:])
         return cls(moments, symmetry, first, fine, others, best)
 
     def phi(self, weights: np.ndarray) -> Matrix:
@@ -234,31 +192,24 @@ class _Combined:
         return np.tensordot(self.combination.weights, by_horizon, 1)
 
     def evidence(self) -> dict[str, Any]:
-        """Phi(T) with its errors, and how they were combined."""
-        phi = np.tensordot(self.combination.weights, self.by_horizon, 1)
-        return {
-            "horizon": self.moments.tau[self.first + 1 :].tolist(),
-            "phi_by_horizon": self.by_horizon.tolist(),
-            "sampling_error_by_horizon": jackknife_error(self.others).tolist(),
-            "discretisation_bias": self.combination.bias.tolist(),
-            **self.combination.described(float(np.linalg.norm(phi))),
-            **self._cross_validated(float(np.linalg.norm(phi))),
-        }
-
-    def _cross_validated(self, size: float) -> dict[str, float]:
-        """How far the combination is off on parts of the series held out, found and expected, relative to |Phi|."""
+        """Return Phi(T) with its errors, how they were combined, and how that does on parts held out."""
+        size = float(np.linalg.norm(np.tensordot(self.combination.weights, self.by_horizon, 1)))
         tau = self.moments.tau[self.first :]
-        unbiased = candidate_weights(tau[0] + tau[1:])[-1][1]
-        (found,) = held_out_error(
+        (held_out,) = held_out_error(
             lambda weights: self.moments.phi_by_horizon(weights, self.symmetry, self.first),
             self.moments.groups,
             [self.combination.weights],
-            unbiased,
+            unbiased=candidate_weights(tau[0] + tau[1:])[-1][1],
         )
-        return {
-            "held_out_error": float(found / size),
-            "held_out_expected": self.combination.expected_held_out / size,
-        }
+        horizon = HorizonEvidence(
+            horizons=tau[1:],
+            phi=self.by_horizon,
+            standard_error=jackknife_error(self.others),
+            held_out_error=float(held_out / size),
+            held_out_expected=self.combination.expected_held_out / size,
+            **self.combination.evidence(size),
+        )
+        return {"horizon": horizon, "discretisation_bias": self.combination.bias}
 
 
 def _nugget(moments: Moments, symmetry: Symmetry, weights: np.ndarray, phi: Matrix) -> Matrix:
@@ -274,9 +225,9 @@ def _first_step_error(clean: _Combined) -> Matrix:
     return clean.moments.dt * np.abs(quadrature_error(clean.by_horizon, coarse)[0])
 
 
-def _before_projection(infer, moments: Moments, symmetry: Symmetry) -> dict[str, float]:
-    """|Phi_A| / |Phi_S| of the mobility inferred with translations alone: what the reflections average away."""
+def _before_projection(infer, moments: Moments, symmetry: Symmetry) -> float | None:
+    """Return |Phi_A| / |Phi_S| inferred with translations alone, which reflections average away."""
     if not isinstance(symmetry, TranslationsAndReflections):
-        return {}
+        return None
     phi = infer(moments, Translations(symmetry.channels))[0](np.ones(moments.groups))
-    return {"antisymmetry_before_projection": float(np.linalg.norm(phi - phi.T) / np.linalg.norm(phi + phi.T))}
+    return float(np.linalg.norm(phi - phi.T) / np.linalg.norm(phi + phi.T))

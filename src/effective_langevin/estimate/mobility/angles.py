@@ -10,7 +10,6 @@ equation for each entry of e and each f, and is their least-squares solution.
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import scipy.linalg
@@ -20,6 +19,7 @@ from ...data import TimeSeries
 from ...statistics.lags import LaggedMoments, lagged_moments
 from ..circles import Circles
 from ..symmetry import Symmetry
+from .evidence import HorizonEvidence
 from .quadrature import integrated
 
 _RESOLVED = 0.8
@@ -103,17 +103,13 @@ class CircleMoments:
         return curvature + pushed @ np.linalg.lstsq(pushed[0], start - curvature[0], rcond=None)[0]
 
 
-def where_the_rise_ends(moments: CircleMoments) -> tuple[Callable[[np.ndarray], Matrix], dict[str, Any]]:
-    """Phi of smooth motion on circles at the horizon where its trace stops rising, and the evidence."""
+def infer_effective_of_angles(moments: CircleMoments) -> tuple[Callable[[np.ndarray], Matrix], HorizonEvidence]:
+    """Return Phi of smooth motion on circles at the horizon where its trace stops rising, and the evidence."""
     curve = moments.phi_by_horizon(np.ones(moments.groups), moments.circles)
     falls = np.flatnonzero(np.diff(np.trace(curve, axis1=1, axis2=2)) <= 0)
     end = int(falls[0]) if len(falls) else len(curve) - 1
-    evidence = {
-        "horizon_rule": "finite",
-        "chosen_horizon": [float(moments.tau[end + 1])],
-        "phi_by_horizon": curve.tolist(),
-    }
-    return lambda weights: moments.phi_by_horizon(weights, moments.circles)[end], evidence
+    horizon = HorizonEvidence("finite", moments.tau[1:], phi=curve, chosen=moments.tau[end + 1 : end + 2])
+    return lambda weights: moments.phi_by_horizon(weights, moments.circles)[end], horizon
 
 
 def _pushes(score: Samples, slopes: Samples) -> Samples:

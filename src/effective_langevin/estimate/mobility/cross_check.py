@@ -1,18 +1,15 @@
-"""Agreement between estimators at several sampling intervals: the evidence for a mobility.
+"""Cross-check of a mobility: other estimators, and every second or fourth sample only.
 
-An estimate that is right does not change when every second sample is left out, nor when another estimator is asked,
-beyond the errors that both state.
+A right estimate does not change by more than the stated errors.
 """
 
 import warnings
-from dataclasses import dataclass
-from typing import Any
 
 import jax
 import numpy as np
 
 from ..._core.errors import EstimateWarning
-from ..._core.types import Matrix, Samples
+from ..._core.types import Samples
 from ...data import TimeSeries
 from ..circles import Circles
 from ..score import ScoreFit
@@ -20,6 +17,7 @@ from ..score.calibration import perturbed
 from ..symmetry import Symmetry
 from .base import Inference, Mobility, MobilityStrategy
 from .correlation import CorrelationFit, LogCorrelation, QuadraticVariation
+from .evidence import Agreement, Estimate
 from .response import IntegratedResponse
 
 INTERVALS = (1, 2, 4)
@@ -30,47 +28,18 @@ _SIGNIFICANT, _SUBSTANTIAL = 4.0, 0.05
 _EFFECTIVE, _STEEP = 0.5, 100.0
 
 
-@dataclass(frozen=True)
-class Estimate:
-    """What one estimator says at one sampling interval, with its sampling and its discretisation error."""
+def cross_check(series: TimeSeries, score: ScoreFit, mobility: Mobility, symmetry: Symmetry) -> Agreement:
+    """Compare the mobility with other estimators and with coarser sampling of the same standardised series.
 
-    estimator: str
-    dt: float
-    phi: Matrix
-    standard_error: Matrix
-    discretisation_error: Matrix
-
-    @property
-    def error(self) -> float:
-        """Norm of both errors."""
-        return float(np.hypot(np.linalg.norm(self.standard_error), np.linalg.norm(self.discretisation_error)))
-
-    def distance(self, other: "Estimate") -> float:
-        """|Phi - Phi'|."""
-        return float(np.linalg.norm(self.phi - other.phi))
-
-    def described(self) -> dict[str, Any]:
-        """As plain data."""
-        arrays = {name: getattr(self, name).tolist() for name in ("phi", "standard_error", "discretisation_error")}
-        return {"estimator": self.estimator, "dt": self.dt, **arrays}
-
-
-def compared_estimates(series: TimeSeries, score: ScoreFit, mobility: Mobility, symmetry: Symmetry) -> dict[str, Any]:
-    """Diagnostics `agreement` (a row per estimator and interval) and `disagreement` (a sentence, or nothing).
-
-    The chosen mobility, from all of the standardised series, comes first; the others see its beginning only if it is
-    long. A ballistic series has no mobility at short times to agree on, and one that is constant in some direction has
-    none there.
+    The mobility that is used comes first; the others see only the beginning of a long series. A ballistic series has no
+    mobility at short times to agree on, and one that is constant in some direction has none there.
     """
-    chosen = Estimate(
-        mobility.method, series.dt, mobility.matrix, mobility.standard_error, mobility.discretisation_error
-    )
-    if mobility.diagnostics.get("horizon_rule") == "finite" or not _spread_everywhere(series):
-        return {"agreement": [chosen.described()], "disagreement": ""}
+    used = Estimate(mobility.method, series.dt, mobility.matrix, mobility.standard_error, mobility.discretisation_error)
+    if mobility.evidence.ballistic or not _spread_everywhere(series):
+        return Agreement((used,))
     beginning = _beginning(series)
-    others = _estimates(beginning, score, symmetry, known=chosen.estimator)
-    listed = [chosen, *others, *_with_more_noise(beginning, score, symmetry)]
-    return {"agreement": [e.described() for e in listed], "disagreement": _disagreement(chosen, others)}
+    others = _estimates(beginning, score, symmetry, known=used.estimator)
+    return Agreement((used, *others, *_with_more_noise(beginning, score, symmetry)), _disagreement(used, others))
 
 
 def _estimates(series: TimeSeries, score: ScoreFit, symmetry: Symmetry, known: str) -> list[Estimate]:
@@ -91,7 +60,7 @@ def _estimates(series: TimeSeries, score: ScoreFit, symmetry: Symmetry, known: s
         found += [
             _estimate(name, coarse.dt, inference)
             for name, inference in seen.items()
-            if inference.diagnostics.get("horizon_rule") != "finite"
+            if not inference.evidence.ballistic
         ]
     return found
 
@@ -139,8 +108,9 @@ def _asked(
 
 
 def _estimate(name: str, dt: float, inference: Inference) -> Estimate:
-    bias = np.abs(np.asarray(inference.diagnostics.get("discretisation_bias", np.zeros_like(inference.phi))))
-    return Estimate(name, dt, inference.phi, inference.standard_error, bias)
+    bias = inference.evidence.discretisation_bias
+    error = np.zeros_like(inference.phi) if bias is None else np.abs(bias)
+    return Estimate(name, dt, inference.phi, inference.standard_error, error)
 
 
 def _beginning(series: TimeSeries) -> TimeSeries:
@@ -181,11 +151,11 @@ def _disagreement(chosen: Estimate, others: list[Estimate]) -> str:
     worst = max(same_interval + coarser, key=excess, default=None)
     if worst is None or excess(worst) <= 1:
         return ""
-    apart = f"{100 * chosen.distance(worst) / size:.2g} %, more than the errors explain"
+    apart = f"{100 * chosen.distance(worst) / size:.2g} %, more than its standard errors explain"
     if worst in coarser:
         return (
-            f"Without every second sample the mobility would be another by {apart}: the sampling is coarse for the "
-            "fastest motion, or the process has memory. Sample more often, or trust the mobility no further than that."
+            f"Dropping every second sample changes the mobility by {apart}. The sampling may be too coarse for the "
+            "fastest motion, or the process has memory."
         )
     return (
         f"Estimators of the mobility disagree: {worst.estimator} differs from {chosen.estimator} by {apart}. "

@@ -1,22 +1,22 @@
 """The effective mobility of a ballistic series: one that is smooth at short times and has no Phi at T -> 0."""
 
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.interpolate import CubicSpline
 
 from ..._core.types import Matrix
-from ..symmetry import NoSymmetry, Symmetry
-from .moments import Moments
+from ..symmetry import Symmetry
+from .evidence import HorizonEvidence
+from .responses import Moments
 
 _PER_LAG = 8
 _NOTHING = 3e-5
 _CURVE_DIMENSIONS = 8
 
 
-def effective(moments: Moments, symmetry: Symmetry, spread: Matrix, first: int = 0):
-    """Phi of a ballistic series at the horizon where its rise with the horizon ends, in each block.
+def infer_effective(moments: Moments, symmetry: Symmetry, spread: Matrix, first: int = 0):
+    """Return Phi of a ballistic series at the horizon where its rise ends, in each block, and the evidence.
 
     With measurement noise the horizons begin at the lag `first`.
     """
@@ -40,25 +40,25 @@ def effective(moments: Moments, symmetry: Symmetry, spread: Matrix, first: int =
         joined = [block.completed(part, typical) for block, part in zip(blocks, parts)]
         return symmetry.joined(np.array(joined), size)
 
-    evidence: dict[str, Any] = {
-        "horizon_rule": "finite",
-        "chosen_horizon": horizons,
-        "rising_share": _rising_share(np.real(np.trace(variances, axis1=1, axis2=2)), horizons, tau, blocks, curves),
-        "horizon": tau[1:].tolist(),
-        "unresolved_directions": int(sum(block.lost for block in blocks)),
-    }
-    if first:
-        c = moments.correlation.mean()
-        evidence["measurement_noise"] = np.sqrt(np.maximum(np.diagonal(c[0] - 2 * c[1] + c[2]), 0)).tolist()
-    if not isinstance(symmetry, NoSymmetry):
-        evidence["phi_by_mode"] = [
-            _phi_trace(c[1:], g[1:], block.back).tolist() for block, (c, g, _) in zip(blocks, curves)
-        ]
-        phi = estimate(np.ones(moments.groups))
-        evidence["phi_of_mode"] = np.real(np.trace(symmetry.blocks(phi), axis1=1, axis2=2)).tolist()
+    everything = np.ones(moments.groups)
+    horizon = HorizonEvidence(
+        rule="finite",
+        horizons=tau[1:],
+        chosen=np.array(horizons),
+        rising_share=_rising_share(np.real(np.trace(variances, axis1=1, axis2=2)), horizons, tau, blocks, curves),
+        unresolved_directions=sum(block.lost for block in blocks),
+    )
+    if symmetry.channels:
+        modes = [_phi_trace(c[1:], g[1:], block.back) for block, (c, g, _) in zip(blocks, curves)]
+        of_mode = np.real(np.trace(symmetry.blocks(estimate(everything)), axis1=1, axis2=2))
+        horizon = replace(horizon, phi_by_mode=np.array(modes), phi_of_mode=of_mode)
     elif size <= _CURVE_DIMENSIONS:
-        evidence["phi_by_horizon"] = moments.phi_by_horizon(np.ones(moments.groups), symmetry, first).tolist()
-    return estimate, evidence
+        horizon = replace(horizon, phi=moments.phi_by_horizon(everything, symmetry, first))
+    if not first:
+        return estimate, {"horizon": horizon}
+    c = moments.correlation.mean()
+    noise = np.sqrt(np.maximum(np.diagonal(c[0] - 2 * c[1] + c[2]), 0))
+    return estimate, {"horizon": horizon, "measurement_noise": noise}
 
 
 @dataclass(frozen=True)
@@ -120,8 +120,8 @@ def _end_of_rise(
 ) -> float:
     """The horizon where Phi(T) stops rising or the response changes sign, whichever comes first.
 
-    At the former Phi(T) does not depend on T, at the latter the integrated response is largest; beyond it the motion
-    swings back, and no mobility follows.
+    At the former Phi(T) does not depend on T, at the latter the integrated response is largest. Beyond that lag the
+    response is negative and the integral no longer defines a mobility.
     """
     if change.shape[-1] == 0:
         return float(tau[1])

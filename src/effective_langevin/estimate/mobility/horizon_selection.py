@@ -48,20 +48,20 @@ class Combination:
         """The distance between both sides of a cross-validation that these errors lead to expect."""
         return float(np.sqrt(_FOLDS / (_FOLDS - 1) * self.sampling + _FOLDS * self.reference + self.trend))
 
-    def described(self, size: float) -> dict[str, Any]:
-        """The evidence, relative to |Phi| = `size`."""
+    def evidence(self, size: float) -> dict[str, Any]:
+        """Return the fields of `HorizonEvidence` that describe the choice, relative to |Phi| = `size`."""
         return {
-            "horizon_rule": "mean" if self.degree == 0 else "limit",
-            "horizon_degree": self.degree,
-            "horizons_used": int(np.count_nonzero(self.weights)),
-            "horizon_weight": self.weights.tolist(),
+            "rule": "mean" if self.degree == 0 else "limit",
+            "degree": self.degree,
+            "used": int(np.count_nonzero(self.weights)),
+            "weights": self.weights,
             "sampling_error": float(np.sqrt(self.sampling) / size),
             "trend_error": float(np.sqrt(self.trend) / size),
             "quadrature_error": float(np.sqrt(self.quadrature) / size),
         }
 
 
-def best_combination(fine: LagMatrices, others: np.ndarray, coarse: LagMatrices, times: np.ndarray) -> Combination:
+def select_combination(fine: LagMatrices, others: np.ndarray, coarse: LagMatrices, times: np.ndarray) -> Combination:
     """The candidate with the least estimated error.
 
     `fine` is Phi(T), `others` the same with each block of time left out in turn, `coarse` at every second horizon from

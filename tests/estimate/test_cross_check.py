@@ -4,12 +4,12 @@ import pytest
 
 import effective_langevin as el
 from effective_langevin.estimate.mobility import estimate_mobility
-from effective_langevin.estimate.mobility.agreement import (
-    Estimate,
+from effective_langevin.estimate.mobility.cross_check import (
     _disagreement,
     _interleaved,
-    compared_estimates,
+    cross_check,
 )
+from effective_langevin.estimate.mobility.evidence import Estimate
 from effective_langevin.estimate.score import estimate_score
 from effective_langevin.estimate.symmetry import NoSymmetry
 
@@ -27,31 +27,30 @@ def compared():
     standard = series.map(units.to_standard)
     score = estimate_score(standard, el.Gaussian(), NONE, key=KEY)
     mobility = estimate_mobility(standard, score, el.IntegratedResponse(), NONE, key=KEY)
-    return units.mobility_to_standard(system.mobility), compared_estimates(standard, score, mobility, NONE)
+    return units.mobility_to_standard(system.mobility), cross_check(standard, score, mobility, NONE)
 
 
 def test_every_estimator_is_asked_at_every_interval(compared):
     _, found = compared
-    rows = [(row["estimator"], round(row["dt"], 9)) for row in found["agreement"]]
+    rows = [(row.estimator, round(row.dt, 9)) for row in found.estimates]
     assert rows[0] == ("IntegratedResponse", 0.1)
     assert sorted(rows) == sorted((name, dt) for name in ESTIMATORS for dt in (0.1, 0.2, 0.4))
-    assert found["disagreement"] == ""
+    assert found.disagreement == ""
 
 
 @pytest.mark.parametrize("estimator", ["IntegratedResponse", "LogCorrelation"])
 def test_estimators_that_are_right_for_a_linear_process_agree_at_every_interval(compared, estimator):
     exact, found = compared
-    for row in found["agreement"]:
-        if row["estimator"] == estimator:
-            phi, error = np.array(row["phi"]), np.array(row["standard_error"])
-            assert (np.abs(phi - exact) < 4 * error + np.array(row["discretisation_error"])).all()
+    for row in found.estimates:
+        if row.estimator == estimator:
+            assert (np.abs(row.phi - exact) < 4 * row.standard_error + row.discretisation_error).all()
 
 
 def test_the_change_to_twice_the_interval_covers_the_bias_of_the_quadratic_variation(compared):
     exact, found = compared
-    rows = [row for row in found["agreement"] if row["estimator"] == "QuadraticVariation"]
-    biases = [np.linalg.norm(np.array(row["phi"]) - exact) for row in rows]
-    stated = [np.linalg.norm(row["discretisation_error"]) for row in rows]
+    rows = [row for row in found.estimates if row.estimator == "QuadraticVariation"]
+    biases = [np.linalg.norm(row.phi - exact) for row in rows]
+    stated = [np.linalg.norm(row.discretisation_error) for row in rows]
     assert biases[0] < biases[1] < biases[2]
     assert all(0.4 < s / b < 1.5 for s, b in zip(stated, biases))
 
@@ -67,7 +66,7 @@ def estimate(name, dt, value, error=0.01):
         (estimate("LogCorrelation", 0.1, 1.3), "LogCorrelation differs from IntegratedResponse by 30 %"),
         (estimate("LogCorrelation", 0.1, 1.3, error=0.2), ""),
         (estimate("LogCorrelation", 0.2, 1.3), ""),
-        (estimate("IntegratedResponse", 0.2, 0.7), "Without every second sample the mobility would be another by 30 %"),
+        (estimate("IntegratedResponse", 0.2, 0.7), "Dropping every second sample changes the mobility by 30 %"),
         (estimate("IntegratedResponse", 0.4, 0.7), ""),
     ],
 )
@@ -90,7 +89,7 @@ def test_fit_warns_where_estimators_disagree_and_keeps_the_table():
     from scipy.signal import lfilter
 
     values = lfilter([1.0], [1.0, -fast], noise[0]) + lfilter([1.0], [1.0, -slow], noise[1])
-    with pytest.warns(el.EstimateWarning, match="Without every second sample|Estimators of the mobility disagree"):
+    with pytest.warns(el.EstimateWarning, match="Dropping every second sample|Estimators of the mobility disagree"):
         model = el.fit(el.TimeSeries(values[:, None], dt=1.0), score=el.Gaussian())
     assert len(model.mobility.diagnostics["agreement"]) > 4
     assert model.mobility.diagnostics["disagreement"]
