@@ -23,9 +23,9 @@ PROMISED = {2: (30.0, None), 32: (120.0, 3000.0)}
 def series(dimension: int) -> el.TimeSeries:
     """1e6 samples: the wells, or the Kuramoto-Sivashinsky equation at 32 points."""
     if dimension == 2:
-        return el.systems.AsymmetricWells().simulate(500.0, 0.05, members=100, seed=0)
+        return el.systems.AsymmetricWells().simulate(500.0, dt=0.05, members=100, seed=0)
     system = el.systems.KuramotoSivashinsky(grid=64, stride=2)
-    return system.simulate(1000.0, 1.0, members=1000, seed=0, step=0.2, burn_in=500.0)
+    return system.simulate(1000.0, dt=1.0, members=1000, seed=0, step=0.2, burn_in=500.0)
 
 
 def measured(dimension: int) -> dict[str, float]:

@@ -94,13 +94,14 @@ def moments(samples: int, dimension: int) -> dict[str, float]:
 
 def simulation(members: int) -> dict[str, float]:
     import jax
+    import jax.numpy as jnp
 
     import effective_langevin as el
     from effective_langevin.simulate import StochasticHeun, integrate
     from effective_langevin.simulate.steppers import Equation
 
     system = el.systems.AsymmetricWells()
-    advance = StochasticHeun().advance(Equation(*system._equation()), 0.005)
+    advance = StochasticHeun().advance(Equation(system._drift, jnp.asarray(system._noise(None), jnp.float32)), 0.005)
     options = {"frames": 4, "save_every": 50, "step": 0.005, "key": jax.random.key(0)}
     integrate(advance, np.zeros((members, 2)), **options)
     before, started = peak_memory_mb(), time.perf_counter()

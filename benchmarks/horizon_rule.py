@@ -55,7 +55,7 @@ def errors(series: el.TimeSeries, scores: list[np.ndarray], exact: np.ndarray) -
 def wells(seed: int) -> dict[str, dict[str, float]]:
     """Thinned wells, 1e6 samples at 0.01, with the score learned at the interval and with the exact one."""
     system = el.systems.AsymmetricWells()
-    fine, found = system.simulate(100.0, 0.01, members=100, seed=seed), {}
+    fine, found = system.simulate(100.0, dt=0.01, members=100, seed=seed), {}
     for stride in STRIDES:
         series = fine.thin(stride)
         model = el.fit(series, score=el.KGMM(noise_level=0.05), seed=seed)
@@ -76,7 +76,7 @@ def rotating(seed: int) -> dict[str, dict[str, float]]:
     """An Ornstein-Uhlenbeck process that turns, at half and at a tenth of its relaxation time."""
     dt = 0.5 if seed < PROCESSES // 2 else 0.1
     system = el.systems.OrnsteinUhlenbeck(CIRCULATING, np.eye(2))
-    values = system.simulate(4000 * dt, dt, members=1, seed=seed).values
+    values = system.simulate(4000 * dt, dt=dt, members=1, seed=seed).values
     values = values - values.mean(axis=0)
     scores = [-values @ np.linalg.inv(np.cov(values.T))]
     return {f"rotating, dt = {dt}, seed {seed}": errors(el.TimeSeries(values, dt), scores, system.mobility)}

@@ -11,14 +11,14 @@ import effective_langevin as el
 
 def wells_model(samples: int = 100_000) -> el.LangevinModel:
     """A KGMM network of the two-dimensional wells, hidden layers 128 and 64."""
-    series = el.systems.AsymmetricWells().simulate(samples / 100 * 0.05, 0.05, members=100, seed=0)
+    series = el.systems.AsymmetricWells().simulate(samples / 100 * 0.05, dt=0.05, members=100, seed=0)
     return el.fit(series, score=el.KGMM(noise_level=0.05, steps=1000), seed=1)
 
 
 def ring_model(samples: int = 40_000, epochs: int = 1, epoch_samples: int = 10_560) -> el.LangevinModel:
     """A U-Net model of the Kuramoto-Sivashinsky equation at 32 points; hardly trained, which costs the same to step."""
     system = el.systems.KuramotoSivashinsky(grid=64, stride=2)
-    series = system.simulate(samples / 200, 1.0, members=200, seed=0, step=0.2, burn_in=300.0)
+    series = system.simulate(samples / 200, dt=1.0, members=200, seed=0, step=0.2, burn_in=300.0)
     score = el.DenoisingScore(el.UNet1D(), noise_level=0.2, batch=528, epochs=epochs, epoch_samples=epoch_samples)
     return el.fit(series, score=score, symmetry=el.TranslationsAndReflections(parity=-1), seed=1)
 

@@ -33,7 +33,7 @@ ESTIMATORS = {
 
 def measure(dt: float, seed: int, samples: int = 1_000_000, members: int = 100) -> dict[str, float]:
     system = el.systems.AsymmetricWells()
-    series = system.simulate(samples / members * dt, dt, members=members, seed=seed)
+    series = system.simulate(samples / members * dt, dt=dt, members=members, seed=seed)
     model = el.fit(series, seed=seed)
     standard = series.map(model.standardizer.to_standard)
     errors = {}

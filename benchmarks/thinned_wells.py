@@ -24,7 +24,7 @@ FINE, STRIDES, RESULTS = 0.01, (1, 2, 5, 10, 20), Path(__file__).parent / "resul
 def measure(seed: int) -> dict[str, dict[str, float]]:
     """Errors at every interval for one realisation."""
     system = el.systems.AsymmetricWells()
-    fine = system.simulate(400.0, FINE, members=100, seed=seed)
+    fine = system.simulate(400.0, dt=FINE, members=100, seed=seed)
     found = {}
     for stride in STRIDES:
         series = fine.thin(stride)

@@ -15,7 +15,7 @@ def series():
 
 
 def record(seed):
-    return el.systems.OrnsteinUhlenbeck(DRIFT, np.eye(2)).simulate(400.0, 0.1, members=6, seed=seed)
+    return el.systems.OrnsteinUhlenbeck(DRIFT, np.eye(2)).simulate(400.0, dt=0.1, members=6, seed=seed)
 
 
 @pytest.fixture(scope="module")

@@ -41,15 +41,15 @@ def same_noise_paths(system, models: dict[str, el.LangevinModel], config: dict, 
     Noise that depends on the state enters the model as the unit-variance increment along its direction there.
     """
     step, duration = config["path_step"], config["path_duration"]
-    start = system.simulate(1.0, 1.0, members=members, seed=config["seed"] + 5).values[:, -1]
+    start = system.simulate(1.0, dt=1.0, members=members, seed=config["seed"] + 5).values[:, -1]
     truth, noise = system.simulate_with_noise(
-        duration, step, members=members, seed=config["seed"] + 6, step=step, initial=start
+        duration, dt=step, members=members, seed=config["seed"] + 6, step=step, initial=start
     )
     factor = system.noise_factor(truth.values[:, :-1])
     if factor.shape[-1] != system.dimension:
         noise = (factor @ noise[..., None])[..., 0] / np.linalg.norm(factor, axis=-1)
     paths = {
-        name: m.simulate(duration, members, dt=step, step=step, initial=start, noise=noise)
+        name: m.simulate(duration, members=members, dt=step, step=step, initial=start, noise=noise)
         for name, m in models.items()
     }
     return truth, paths
@@ -124,7 +124,7 @@ def main(name: str) -> None:
     system, members = el.systems.by_name(config["system"]), config["members"]
     with progress.shown():
         duration = config["samples"] / members * config["dt"]
-        series = system.simulate(duration, config["dt"], members=members, seed=config["seed"])
+        series = system.simulate(duration, dt=config["dt"], members=members, seed=config["seed"])
         models = fit_both(series, config)
         exact = system.mobility
         validations = {k: el.validate(m, series, seed=config["seed"], exact_mobility=exact) for k, m in models.items()}

@@ -118,7 +118,9 @@ def _spread_of_replicas(model: LangevinModel, validation: Validation, seed: int)
     duration = (len(paths.segments[0]) - 1) * paths.dt
     curves = []
     for replica in islice(model.replicas(), _REPLICAS):
-        simulated = model.on_circles(replica.simulate(duration, members, seed + 1, dt=paths.dt, transformed=True))
+        simulated = model.on_circles(
+            replica.simulate(duration, members=members, seed=seed + 1, dt=paths.dt, transformed=True)
+        )
         found = series_statistics(simulated.segments, simulated.dt, statistics.edges, statistics.lagged.lags)
         curves.append(found.acf(np.ones(GROUPS)))
     return np.std(curves, axis=0, ddof=1)

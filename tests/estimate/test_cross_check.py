@@ -22,7 +22,7 @@ def compared():
     """A rotating linear process, sampled at a tenth of its relaxation time."""
     drift = np.array([[1.0, -1.5], [1.5, 1.0]])
     system = el.systems.OrnsteinUhlenbeck(drift, np.eye(2))
-    series = system.simulate(2000.0, 0.1, seed=4)
+    series = system.simulate(2000.0, dt=0.1, seed=4)
     units = el.Standardizer.from_series(series)
     standard = series.map(units.to_standard)
     score = estimate_score(standard, el.Gaussian(), NONE, key=KEY)

@@ -78,7 +78,9 @@ def test_an_extrapolated_model_is_the_same_after_a_round_trip(tmp_path):
     score = el.Extrapolated(el.KGMM(noise_level=0.2, cells=20, hidden=(8,), steps=50))
     model = el.fit(series, score=score, seed=0)
     model.save(tmp_path / "model.safetensors")
-    first, second = (m.simulate(3.0, 4, seed=1).values for m in (model, el.load(tmp_path / "model.safetensors")))
+    first, second = (
+        m.simulate(3.0, members=4, seed=1).values for m in (model, el.load(tmp_path / "model.safetensors"))
+    )
     np.testing.assert_array_equal(first, second)
 
 

@@ -143,5 +143,5 @@ def test_a_model_learned_in_a_frame_is_the_same_after_a_round_trip(series, tmp_p
     model.save(tmp_path / "model.safetensors")
     back = el.load(tmp_path / "model.safetensors")
     np.testing.assert_array_equal(back.score.frame, model.score.frame)
-    first, second = (m.simulate(5.0, 3, seed=1, dt=1.0, denoise=True).values for m in (model, back))
+    first, second = (m.simulate(5.0, members=3, seed=1, dt=1.0, denoise=True).values for m in (model, back))
     np.testing.assert_array_equal(first, second)

@@ -269,8 +269,8 @@ def test_a_mobility_that_is_stable_over_no_horizon_is_taken_with_a_warning():
     """Sixty samples of a process that turns, twelve relaxation times in all; of two thousand there is no warning."""
     process = el.systems.OrnsteinUhlenbeck.rotating(3)
     with pytest.warns(el.EstimateWarning, match="not stable over any range of horizons. .* uncertain by 4. %"):
-        inferred(process.simulate(12.0, 0.2, seed=3), NONE)
-    found = inferred(process.simulate(400.0, 0.2, seed=3), NONE).diagnostics
+        inferred(process.simulate(12.0, dt=0.2, seed=3), NONE)
+    found = inferred(process.simulate(400.0, dt=0.2, seed=3), NONE).diagnostics
     assert 0.3 < found["held_out_error"] / found["held_out_expected"] < 3
 
 

@@ -84,7 +84,7 @@ def test_entropy_production_of_a_round_rotation():
 def test_entropy_production_of_the_wells_uses_the_score_beyond_its_gaussian_part(wells, wells_model):
     """0.8^2 < |s|^2 > with Phi = [[1, -0.8], [0.8, 1]]; < |s|^2 > over 2e5 exact scores is known to 1 %. The Gaussian
     of this covariance has 1.5 instead of 10.3. Smoothing by sigma = 0.05 and a short training cost a few per cent."""
-    states = wells.simulate(500.0, 0.05, members=20, seed=9).stacked()
+    states = wells.simulate(500.0, dt=0.05, members=20, seed=9).stacked()
     exact = 0.64 * np.mean(np.sum(wells.score_function(states) ** 2, axis=1))
     found = wells_model.entropy_production()
     assert found.value == pytest.approx(exact, abs=4 * found.standard_error + 0.08 * exact)

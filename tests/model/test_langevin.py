@@ -140,7 +140,7 @@ def test_the_model_of_the_wells_follows_the_system_driven_by_the_same_noise(well
     """Pathwise agreement, which a constant closure that is exact must show (paper, Sec. VI): over two time units the
     distance stays below 0.3 for 9 of 10 members, while different noise leads 1.2 apart (the size of the wells)."""
     start = wells_model.states[:40]
-    truth, noise = wells.simulate_with_noise(2.0, 0.05, 40, seed=4, step=0.005, initial=start)
+    truth, noise = wells.simulate_with_noise(2.0, dt=0.05, members=40, seed=4, step=0.005, initial=start)
     follow = wells_model.simulate(2.0, members=40, dt=0.05, step=0.005, initial=start, noise=noise)
     other = wells_model.simulate(2.0, members=40, dt=0.05, step=0.005, initial=start, seed=9)
     distance = [np.sqrt(((p.values - truth.values) ** 2).sum(axis=2).mean(axis=1)) for p in (follow, other)]

@@ -15,7 +15,7 @@ WELLS = el.systems.AsymmetricWells()
 
 
 def wells_series(dt: float, seed: int) -> el.TimeSeries:
-    return WELLS.simulate(1e4 * dt, dt, members=100, seed=seed)
+    return WELLS.simulate(1e4 * dt, dt=dt, members=100, seed=seed)
 
 
 @pytest.fixture(scope="module")
@@ -51,9 +51,9 @@ def test_the_learned_wells_model_has_the_steady_state_and_the_clock_of_the_data(
 
 def test_model_and_system_follow_the_same_path_under_the_same_noise(wells_at_005):
     _, model = wells_at_005
-    start = WELLS.simulate(1.0, 1.0, members=64, seed=21).values[:, -1]
-    truth, noise = WELLS.simulate_with_noise(5.0, 0.01, members=64, seed=22, step=0.005, initial=start)
-    path = model.simulate(5.0, 64, dt=0.01, step=0.005, initial=start, noise=noise)
+    start = WELLS.simulate(1.0, dt=1.0, members=64, seed=21).values[:, -1]
+    truth, noise = WELLS.simulate_with_noise(5.0, dt=0.01, members=64, seed=22, step=0.005, initial=start)
+    path = model.simulate(5.0, members=64, dt=0.01, step=0.005, initial=start, noise=noise)
     a, b = (s.values - s.values.mean(axis=1, keepdims=True) for s in (truth, path))
     correlation = np.sum(a * b, (1, 2)) / np.sqrt(np.sum(a**2, (1, 2)) * np.sum(b**2, (1, 2)))
     assert np.median(correlation) >= 0.98
@@ -61,7 +61,7 @@ def test_model_and_system_follow_the_same_path_under_the_same_noise(wells_at_005
 
 def test_the_scalar_system_gets_its_mean_mobility_and_its_density():
     system = el.systems.ScalarMultiplicative()
-    series = system.simulate(500.0, 0.05, members=100, seed=31)
+    series = system.simulate(500.0, dt=0.05, members=100, seed=31)
     model = el.fit(series, seed=32)
     mean = system.expectation(lambda x: x)
     variance = system.expectation(lambda x: (x - mean) ** 2)
@@ -72,7 +72,7 @@ def test_the_scalar_system_gets_its_mean_mobility_and_its_density():
 
 def test_a_five_dimensional_rotating_process_is_recovered_within_its_errors():
     system = el.systems.OrnsteinUhlenbeck.rotating(5)
-    series = system.simulate(2000.0, 0.1, members=50, seed=41)
+    series = system.simulate(2000.0, dt=0.1, members=50, seed=41)
     model = el.fit(series, score=el.Gaussian(), seed=42)
     deviation = np.abs(model.mobility.matrix - system.mobility) / model.mobility.standard_error
     assert deviation.max() <= 4
@@ -88,7 +88,7 @@ def test_a_five_dimensional_rotating_process_is_recovered_within_its_errors():
 def test_the_diffusion_of_lorenz_63_is_the_limit_of_short_horizons():
     """The circulation depends strongly on the state, so Phi(T) drifts; at T -> 0 the diffusion is 5^2 / 2."""
     system = el.systems.StochasticLorenz63()
-    series = system.simulate(10.0, 0.001, members=100, seed=51, step=0.001)
+    series = system.simulate(10.0, dt=0.001, members=100, seed=51, step=0.001)
     model = el.fit(series, score=el.KGMM(noise_level=0.05), seed=52)
     assert model.mobility.diagnostics["horizon_rule"] == "limit"
     np.testing.assert_allclose(np.diagonal(model.mobility.matrix), 12.5, rtol=0.1)

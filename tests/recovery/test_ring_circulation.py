@@ -12,7 +12,7 @@ LEADING = slice(2, 6)
 def circulation(gamma: float) -> tuple[np.ndarray, float, np.ndarray]:
     """Im Phi_k, |Phi_A| over its standard error, and Im of the correlation of each mode after one sample."""
     system = el.systems.KuramotoSivashinsky(grid=64, stride=2, gamma=gamma)
-    series = system.simulate(400.0, 1.0, members=60, seed=0, step=0.2, burn_in=500.0)
+    series = system.simulate(400.0, dt=1.0, members=60, seed=0, step=0.2, burn_in=500.0)
     ring = el.Translations()
     model = el.fit(series, score=el.Gaussian(noise_level=0.1), symmetry=ring, seed=0)
     mobility = model.mobility

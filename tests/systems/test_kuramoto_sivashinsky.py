@@ -19,7 +19,7 @@ def small(gamma=0.0, stride=1, grid=GRID):
 
 def evolve(system, initial, duration, step=0.05, dt=None):
     """States of all members on the full grid, (member, time, grid)."""
-    return system.simulate(duration, dt or duration, len(initial), initial=initial, step=step).values
+    return system.simulate(duration, dt=dt or duration, members=len(initial), initial=initial, step=step).values
 
 
 def derivative(u, order, length=LENGTH):
@@ -31,7 +31,7 @@ def derivative(u, order, length=LENGTH):
 @pytest.fixture(scope="module")
 def states():
     """Three states near the attractor, without any symmetry, on the full grid of 48 points."""
-    return small().simulate(1.0, 1.0, 3, seed=4, burn_in=60.0).values[:, -1]
+    return small().simulate(1.0, dt=1.0, members=3, seed=4, burn_in=60.0).values[:, -1]
 
 
 # --- the equation -----------------------------------------------------------------------------------------------------
@@ -115,7 +115,7 @@ def test_reflection_is_a_symmetry_without_dispersion_and_flips_its_sign():
     def reflected(u):
         return -np.roll(u[..., ::-1], 1, axis=-1)  # u(x) -> -u(-x)
 
-    start = small().simulate(1.0, 1.0, 2, seed=5, burn_in=60.0).values[:, -1]
+    start = small().simulate(1.0, dt=1.0, members=2, seed=5, burn_in=60.0).values[:, -1]
     for gamma in (0.0, 0.3):
         u = evolve(small(gamma=gamma), start, 10.0)
         np.testing.assert_allclose(evolve(small(gamma=-gamma), reflected(start), 10.0), reflected(u), atol=1e-9)
@@ -127,23 +127,25 @@ def test_reflection_is_a_symmetry_without_dispersion_and_flips_its_sign():
 
 def test_records_observe_every_stride_th_point_in_physical_order(states):
     every, some = small(), small(stride=4)
-    series = some.simulate(3.0, 0.5, 3, initial=states)
+    series = some.simulate(3.0, dt=0.5, members=3, initial=states)
     assert series.names == tuple(f"u{i}" for i in range(1, 13)) == some.names
     assert series.values.shape == (3, 7, some.dimension)
     assert series.values.dtype == np.float64
-    np.testing.assert_allclose(series.values, every.simulate(3.0, 0.5, 3, initial=states).values[..., ::4], atol=1e-12)
+    np.testing.assert_allclose(
+        series.values, every.simulate(3.0, dt=0.5, members=3, initial=states).values[..., ::4], atol=1e-12
+    )
     np.testing.assert_allclose(series.values[:, 0], states[:, ::4], atol=1e-13)
 
 
 def test_default_is_the_system_of_the_paper():
     system = KuramotoSivashinsky()
     assert (system.length, system.grid, system.dimension, system.gamma) == (34.0, 512, 32, 0.0)
-    assert system.simulate(1.0, 0.5, members=2, burn_in=0.2).values.shape == (2, 3, 32)
+    assert system.simulate(1.0, dt=0.5, members=2, burn_in=0.2).values.shape == (2, 3, 32)
 
 
 def test_same_seed_same_bits_and_another_seed_another_record():
     system = small(stride=4)
-    one, same, other = (system.simulate(20.0, 1.0, 3, seed=s, burn_in=5.0).values for s in (1, 1, 2))
+    one, same, other = (system.simulate(20.0, dt=1.0, members=3, seed=s, burn_in=5.0).values for s in (1, 1, 2))
     assert np.array_equal(one, same)
     assert np.abs(one - other).max() > 0.1
     assert np.abs(one[0] - one[1]).max() > 0.1
@@ -151,8 +153,8 @@ def test_same_seed_same_bits_and_another_seed_another_record():
 
 def test_spin_up_is_the_part_left_away():
     system = small(stride=4)
-    whole = system.simulate(30.0, 1.0, 2, seed=3, burn_in=0.0).values
-    later = system.simulate(20.0, 1.0, 2, seed=3, burn_in=10.0).values
+    whole = system.simulate(30.0, dt=1.0, members=2, seed=3, burn_in=0.0).values
+    later = system.simulate(20.0, dt=1.0, members=2, seed=3, burn_in=10.0).values
     np.testing.assert_allclose(later, whole[:, 10:], atol=1e-8)
 
 
@@ -166,10 +168,10 @@ def test_pieces_in_which_a_record_is_computed_do_not_change_it(monkeypatch):
 
     monkeypatch.setattr(kuramoto_sivashinsky.progress, "task", counted)
     system = small(stride=4)
-    whole = system.simulate(23.0, 1.0, 2, burn_in=9.0, step=0.25).values
+    whole = system.simulate(23.0, dt=1.0, members=2, burn_in=9.0, step=0.25).values
     monkeypatch.setattr(kuramoto_sivashinsky, "_FRAMES_PER_CALL", 5)
     monkeypatch.setattr(kuramoto_sivashinsky, "_STEPS_PER_CALL", 9)
-    pieces = system.simulate(23.0, 1.0, 2, burn_in=9.0, step=0.25).values
+    pieces = system.simulate(23.0, dt=1.0, members=2, burn_in=9.0, step=0.25).values
     np.testing.assert_allclose(pieces, whole, atol=1e-8)
     assert [len(u) for u in units] == [3, 1 + 4 + 5]
     assert [(u[0], sum(u[1:])) for u in units] == [(36 + 92, 36 + 92)] * 2
@@ -184,7 +186,7 @@ def test_double_precision_stays_inside(states):
 
 def test_a_step_that_is_too_long_is_reported(states):
     with pytest.raises(DivergenceError, match="smaller `step`"):
-        small().simulate(2000.0, 10.0, 3, initial=50 * states, step=10.0)
+        small().simulate(2000.0, dt=10.0, members=3, initial=50 * states, step=10.0)
 
 
 @pytest.mark.parametrize(
@@ -212,7 +214,7 @@ def test_systems_that_cannot_be_are_refused(name, value, message):
         ({"step": -0.1}, "Argument `step` must be a positive number, but got -0.1."),
         ({"members": 0}, "Argument `members` must be an integer of at least 1, but got 0."),
         ({"seed": -1}, "Argument `seed` must be an integer of at least 0, but got -1."),
-        ({"burn_in": -1.0}, "Argument `burn_in` must be at least 0, but got -1.0."),
+        ({"burn_in": -1.0}, "Argument `burn_in` must be a number of at least 0, but got -1.0."),
         ({"initial": np.zeros((2, 12))}, r"Argument `initial` must have shape \(member, grid\), but got \(2, 12\)."),
         ({"members": 1}, "Argument `duration / dt` must be an integer of at least 11, but got 2."),
     ],
@@ -251,7 +253,7 @@ def assert_ratio(numerator, denominator, want, digits):
 @pytest.mark.slow
 def test_steady_state_has_the_published_statistics_and_is_reached_by_default():
     system = KuramotoSivashinsky(grid=64, stride=2)
-    u = np.asarray(system.simulate(1000.0, 1.0, MEMBERS, seed=7).values)
+    u = np.asarray(system.simulate(1000.0, dt=1.0, members=MEMBERS, seed=7).values)
     u -= u.mean()
     parts = energies(u)
     square = parts[..., 0].mean(axis=1)
@@ -272,5 +274,5 @@ def test_steady_state_has_the_published_statistics_and_is_reached_by_default():
 @pytest.mark.slow
 def test_stationarity_test_sees_a_missing_spin_up():
     system = KuramotoSivashinsky(grid=64, stride=2)
-    parts = energies(system.simulate(1000.0, 5.0, MEMBERS, seed=7, burn_in=0.0).values)
+    parts = energies(system.simulate(1000.0, dt=5.0, members=MEMBERS, seed=7, burn_in=0.0).values)
     assert np.abs(drift_in_sigmas(parts)).max() > 2 * SIGMAS

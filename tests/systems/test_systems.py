@@ -44,7 +44,7 @@ def test_one_step_has_the_moments_of_drift_and_diffusion(system, point):
     order in h = step / 10. This is where the factor sqrt(2) of the convention is tested."""
     members, h = 20000, system.step / 10
     start = np.tile(point, (members, 1))
-    paths = system.simulate(3 * h, h, members, seed=1, step=h, initial=start).values
+    paths = system.simulate(3 * h, dt=h, members=members, seed=1, step=h, initial=start).values
     increments = paths[:, 1] - paths[:, 0]
     drift, covariance = system.drift(np.asarray(point)), 2 * h * system.diffusion(np.asarray(point))
     spread = np.sqrt(np.diag(covariance))
@@ -286,7 +286,7 @@ def test_simulated_records_are_member_time_variable():
 
 def test_same_seed_same_bits_other_seed_other_records():
     one, again, other = (
-        AsymmetricWells().simulate(1.0, 0.1, 3, seed=s, step=0.05, burn_in=1.0).values for s in (3, 3, 4)
+        AsymmetricWells().simulate(1.0, dt=0.1, members=3, seed=s, step=0.05, burn_in=1.0).values for s in (3, 3, 4)
     )
     np.testing.assert_array_equal(one, again)
     assert (one != other).all()
@@ -294,25 +294,25 @@ def test_same_seed_same_bits_other_seed_other_records():
 
 @pytest.mark.parametrize("system", [AsymmetricWells(), ScalarMultiplicative()], ids=lambda s: type(s).__name__)
 def test_returned_noise_drives_the_same_path_again(system):
-    series, noise = system.simulate_with_noise(0.5, 0.1, 3, seed=5, step=0.01)
+    series, noise = system.simulate_with_noise(0.5, dt=0.1, members=3, seed=5, step=0.01)
     assert noise.shape == (3, 50, system.brownian_dimension)
     # 300 or more normals: four standard errors of their variance.
     assert noise.var() == pytest.approx(0.01, rel=4 * np.sqrt(2 / noise.size))
-    again = system.simulate(0.5, 0.1, 3, seed=8, step=0.01, noise=noise, initial=series.values[:, 0])
+    again = system.simulate(0.5, dt=0.1, members=3, seed=8, step=0.01, noise=noise, initial=series.values[:, 0])
     np.testing.assert_array_equal(again.values, series.values)
     with pytest.raises(
         el.ArgumentError, match=r"Argument `noise` must have shape \(member, step, brownian\) = \(3, 50, "
     ):
-        system.simulate(0.5, 0.1, 3, step=0.01, noise=noise[:, :-1])
+        system.simulate(0.5, dt=0.1, members=3, step=0.01, noise=noise[:, :-1])
 
 
 def test_burn_in_reaches_the_steady_state():
     """The first frame after burn-in, 4000 members: mean within four standard errors of the exact one. The starting
     points have mean zero, 30 standard errors away."""
-    first = AsymmetricWells().simulate(0.05, 0.05, 4000, seed=1, step=0.01, burn_in=10.0).values[:, 0]
+    first = AsymmetricWells().simulate(0.05, dt=0.05, members=4000, seed=1, step=0.01, burn_in=10.0).values[:, 0]
     error = np.array([0.82411, 1.06052]) / np.sqrt(4000)
     assert (np.abs(first.mean(axis=0) - [-0.46697, -0.35842]) < 4 * error).all()
-    start = AsymmetricWells().simulate(0.05, 0.05, 4000, seed=1, step=0.01, burn_in=0.0).values[:, 0]
+    start = AsymmetricWells().simulate(0.05, dt=0.05, members=4000, seed=1, step=0.01, burn_in=0.0).values[:, 0]
     assert (np.abs(start.mean(axis=0)) < 4 / np.sqrt(4000)).all()
 
 
@@ -322,7 +322,7 @@ def test_burn_in_reaches_the_steady_state():
         ({"duration": 0.0, "dt": 0.1}, "Argument `duration` must be a positive number"),
         ({"duration": 1.0, "dt": -0.1}, "Argument `dt` must be a positive number"),
         ({"duration": 1.0, "dt": 0.1, "members": 0}, "Argument `members` must be an integer of at least 1"),
-        ({"duration": 1.0, "dt": 0.1, "burn_in": -1.0}, "Argument `burn_in` must be at least 0"),
+        ({"duration": 1.0, "dt": 0.1, "burn_in": -1.0}, "Argument `burn_in` must be a number of at least 0"),
         ({"duration": 1.0, "dt": 0.1, "step": 0}, "Argument `step` must be a positive number"),
         ({"duration": 1.0, "dt": 0.1, "initial": [[0.0]]}, "Argument `initial` must have shape"),
         ({"duration": 1.0, "dt": 0.1, "seed": -1}, "Argument `seed` must be an integer of at least 0"),
@@ -335,7 +335,7 @@ def test_values_that_cannot_work_are_refused(arguments, message):
 
 def test_a_step_that_is_too_long_is_reported():
     with pytest.raises(el.DivergenceError, match=r"members diverged at step 1\. Give a smaller `step`"):
-        AsymmetricWells().simulate(20.0, 1.0, 4, step=1.0, burn_in=0.0)
+        AsymmetricWells().simulate(20.0, dt=1.0, members=4, step=1.0, burn_in=0.0)
 
 
 def test_few_times_of_many_variables_are_not_called_transposed():
@@ -350,3 +350,16 @@ def test_systems_are_found_by_name():
     known = "one of 'wells', 'scalar', 'lorenz63', 'affine-noise', 'cir', 'ornstein-uhlenbeck', 'kuramoto-sivashinsky'"
     with pytest.raises(el.ArgumentError, match=f"Argument `system` must be {known}, but got 'well'"):
         el.systems.by_name("well")
+
+
+def test_arguments_that_were_positional_are_taken_with_a_warning(linear_model):
+    wells = AsymmetricWells()
+    with pytest.warns(DeprecationWarning, match="Give dt=, members= by keyword"):
+        old = wells.simulate(0.5, 0.1, 2, seed=1, step=0.05, burn_in=0.0)
+    new = wells.simulate(0.5, dt=0.1, members=2, seed=1, step=0.05, burn_in=0.0)
+    np.testing.assert_array_equal(old.values, new.values)
+    with pytest.warns(DeprecationWarning, match="Give members=, seed= by keyword"):
+        paths = linear_model.simulate(0.5, 2, 3)
+    np.testing.assert_array_equal(paths.values, linear_model.simulate(0.5, members=2, seed=3).values)
+    with pytest.warns(DeprecationWarning, match="Give dt="), pytest.raises(TypeError, match="by keyword"):
+        wells.simulate(0.5, 0.1, dt=0.1)

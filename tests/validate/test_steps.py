@@ -16,7 +16,7 @@ def standardised(series):
 
 @pytest.fixture(scope="module")
 def cir():
-    return CIR.simulate(400.0, 0.05, members=10, seed=1)
+    return CIR.simulate(400.0, dt=0.05, members=10, seed=1)
 
 
 def test_the_steps_of_a_square_root_process_grow_with_the_state(cir):
@@ -41,7 +41,7 @@ def test_a_constant_mobility_is_told_that_it_cannot_hold_them(cir):
 def test_constant_noise_raises_no_alarm(seed):
     """Two series of one rotating process stand for data and model."""
     system = el.systems.OrnsteinUhlenbeck.rotating(2)
-    one, other = (standardised(system.simulate(400.0, 0.1, members=4, seed=s)) for s in (seed, 100 + seed))
+    one, other = (standardised(system.simulate(400.0, dt=0.1, members=4, seed=s)) for s in (seed, 100 + seed))
     sizes = StepSizes.of(one, other, 0.6)
     assert sizes.clearest is None
     assert sizes.words() == ""

@@ -42,7 +42,7 @@ def test_distances_of_matrices_and_curves():
 def test_the_autocorrelation_removes_the_mean_of_the_whole_series():
     """Records of five correlation times: each record's own mean would bias the ACF by 2 tau / T = 40 %."""
     system = el.systems.OrnsteinUhlenbeck([[1.0]])
-    series = system.simulate(5.0, 0.1, members=4000, seed=2)
+    series = system.simulate(5.0, dt=0.1, members=4000, seed=2)
     statistics = series_statistics(series.segments, series.dt, histogram_edges(series.stacked()), np.arange(0, 21))
     acf = statistics.acf(np.ones(GROUPS))[:, 0]
     # 4000 independent records: the standard error of each value is below 1 / sqrt(4000) = 0.016

@@ -187,7 +187,7 @@ def simulate(
     path = out or folder / "paths.nc"
     check_target(path, overwrite)
     with _at_work(as_json):
-        paths = model.simulate(duration, members, seed, dt=dt, step=step, start=start)
+        paths = model.simulate(duration, members=members, seed=seed, dt=dt, step=step, start=start)
     write(paths, path, origin=origin)
     if as_json:
         tell({"file": str(path), "members": len(paths.segments), "samples": paths.n_samples, "names": paths.names})
@@ -236,9 +236,9 @@ def report(run: o.Run, as_json: o.Json = False) -> None:
 @app.command()
 def systems(as_json: o.Json = False) -> None:
     """The reference systems: what they are and what is known of them exactly."""
-    from ..systems import listed
+    from ..systems import describe_all
 
-    rows = listed()
+    rows = describe_all()
     if as_json:
         tell(rows)
     else:

@@ -35,7 +35,7 @@ class Demo:
     def series(self, seed: int) -> TimeSeries:
         """The series that the model is learned from."""
         duration = self.samples / self.members * self.dt
-        return self.system.simulate(duration, self.dt, members=self.members, seed=seed, **self.spin_up)
+        return self.system.simulate(duration, dt=self.dt, members=self.members, seed=seed, **self.spin_up)
 
 
 _TIMED = 1024

@@ -11,6 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from .._core import checks, keys
+from .._core.deprecation import keywords_once_positional
 from .._core.errors import ArgumentError, DataError
 from .._core.types import Samples
 from ..data import Standardizer, TimeSeries, preprocess
@@ -126,13 +127,14 @@ class LangevinModel:
             return self.transform
         return chained(self._steps[:-1])
 
+    @keywords_once_positional("members", "seed")
     def simulate(
         self,
         duration: float,
-        members: int = 1,
-        seed: int = 0,
         *,
         dt: float | None = None,
+        members: int = 1,
+        seed: int = 0,
         step: float | None = None,
         initial: Samples | None = None,
         noise: np.ndarray | None = None,
@@ -251,7 +253,7 @@ class LangevinModel:
         for phi in self.mobility.replicas:
             yield replace(self, mobility=replace(self.mobility, matrix=phi))
 
-    def save(self, path: str | os.PathLike) -> None:
+    def save(self, path: str | os.PathLike[str]) -> None:
         """Write the model to a safetensors file; an existing file is replaced only once the new one is complete."""
         storage.write(path, self)
 
@@ -317,6 +319,6 @@ class LangevinModel:
         return display.page(self)
 
 
-def load(path: str | os.PathLike) -> LangevinModel:
+def load(path: str | os.PathLike[str]) -> LangevinModel:
     """Read a model written by `LangevinModel.save`."""
     return LangevinModel(**storage.read(path))

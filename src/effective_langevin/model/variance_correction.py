@@ -35,7 +35,9 @@ def settled(model: "LangevinModel", duration: float, members: int, seed: int, ro
     score, states, history = model.score, None, []
     for turn in range(rounds):
         model = replace(model, score=score)
-        paths = model.simulate(duration, members, seed + turn, initial=states, denoise=False, transformed=True)
+        paths = model.simulate(
+            duration, members=members, seed=seed + turn, initial=states, denoise=False, transformed=True
+        )
         late = np.stack([segment[len(segment) // 2 :] for segment in paths.segments])
         tilt, energies = _tilt(score.covariance, model.standardizer.to_standard(late.reshape(-1, model.dimension)))
         history.append(tuple(energies.tolist()))

@@ -1,10 +1,11 @@
 """Stage 4: one-step maps of a stochastic differential equation and ensembles of them in one compiled loop."""
 
 from .ensemble import Ensemble, integrate, survivors
-from .steppers import EulerMaruyama, ExponentialEuler, LeimkuhlerMatthews, StochasticHeun
+from .steppers import Equation, EulerMaruyama, ExponentialEuler, LeimkuhlerMatthews, StochasticHeun
 
 __all__ = [
     "Ensemble",
+    "Equation",
     "EulerMaruyama",
     "ExponentialEuler",
     "LeimkuhlerMatthews",

@@ -2,17 +2,18 @@
 
 from typing import Any
 
-import numpy as np
-
-from .affine_noise import AffineNoise
+from .._core import checks
 from .base import System
-from .cir import CoxIngersollRoss
+from .diffusions import (
+    AffineNoise,
+    AsymmetricWells,
+    CoxIngersollRoss,
+    OrnsteinUhlenbeck,
+    ScalarMultiplicative,
+    StochasticLorenz63,
+)
 from .fokker_planck import FokkerPlanck
 from .kuramoto_sivashinsky import KuramotoSivashinsky
-from .lorenz63 import StochasticLorenz63
-from .ornstein_uhlenbeck import OrnsteinUhlenbeck
-from .scalar import ScalarMultiplicative
-from .wells import AsymmetricWells
 
 __all__ = [
     "AffineNoise",
@@ -39,28 +40,35 @@ _BY_NAME = {
 
 
 def by_name(name: str) -> System:
-    """The reference system of that name, with its default parameters."""
-    from .._core import checks
+    """Return a reference system with its default parameters.
 
+    Parameters
+    ----------
+    name : str
+        Its name on the command line.
+
+    Returns
+    -------
+    System
+
+    Examples
+    --------
+    >>> el.systems.by_name("cir").names
+    ('x',)
+    """
     return _BY_NAME[checks.one_of("system", name, _BY_NAME)]()
 
 
-def listed() -> list[dict[str, Any]]:
-    """Each reference system: name, class, dimension, which quantities are known exactly, and its equation in a line."""
-    rows = []
-    for name in _BY_NAME:
-        system = by_name(name)
-        known = {
-            "score": getattr(system, "score_function", lambda x: None)(np.full((1, system.dimension), 0.5)) is not None,
-            "mobility": system.mobility is not None,
+def describe_all() -> list[dict[str, Any]]:
+    """Return name, class, dimension, what is known exactly, and the equation of each reference system."""
+    made = {name: by_name(name) for name in _BY_NAME}
+    return [
+        {
+            "name": name,
+            "class": type(system).__name__,
+            "dimension": system.dimension,
+            "exact": list(system.exact),
+            "equation": (type(system).__doc__ or "").strip().split("\n")[0],
         }
-        rows.append(
-            {
-                "name": name,
-                "class": type(system).__name__,
-                "dimension": system.dimension,
-                "exact": [quantity for quantity, there in known.items() if there],
-                "equation": (type(system).__doc__ or "").strip().split("\n")[0],
-            }
-        )
-    return rows
+        for name, system in made.items()
+    ]

@@ -2,7 +2,8 @@
 
 from abc import abstractmethod
 from collections.abc import Callable
-from typing import Any
+from functools import partial
+from typing import Any, ClassVar
 
 import equinox as eqx
 import jax
@@ -10,30 +11,42 @@ import jax.numpy as jnp
 import numpy as np
 
 from .._core import checks, keys
-from .._core.errors import ArgumentError, DivergenceError
-from .._core.types import Matrix, Samples
+from .._core.deprecation import keywords_once_positional
+from .._core.errors import DivergenceError
+from .._core.types import Matrix, Paths, Samples
 from ..data import TimeSeries
-from ..simulate import EulerMaruyama, StochasticHeun, integrate
-from ..simulate.steppers import Equation
+from ..simulate import Equation, EulerMaruyama, StochasticHeun, integrate
 
 
 class System(eqx.Module):
     """A stochastic differential equation dx = drift(x) dt + sqrt(2) noise_factor(x) dW (Ito).
 
-    A subclass gives `_drift(x)` and either a constant `_noise` or a function `_noise(x)` for one state, and where they
-    exist the exact score and the exact mean mobility <M> = -dC/dt(0+).
+    A subclass gives `_drift(x)` and `_noise(x)` for one state, and says whether the noise is `additive` (the same at
+    every state) and which quantities are `exact`: the score, the mean mobility < M > = -dC/dt(0+).
+
+    Examples
+    --------
+    >>> system = el.systems.CoxIngersollRoss(noise=0.5)
+    >>> system.dimension, system.mobility
+    (1, array([[0.5]]))
     """
 
     names: eqx.AbstractClassVar[tuple[str, ...]]
     step: eqx.AbstractClassVar[float]
     burn_in: eqx.AbstractClassVar[float]
+    additive: ClassVar[bool] = True
+    exact: ClassVar[tuple[str, ...]] = ("score", "mobility")
 
     @abstractmethod
-    def _equation(self) -> tuple[Callable, Callable | np.ndarray]:
-        """Drift of one state, and the noise factor: a constant matrix or a function of one state."""
+    def _drift(self, x: Any) -> Any:
+        """Return the drift of one state."""
+
+    @abstractmethod
+    def _noise(self, x: Any) -> Any:
+        """Return the noise factor of one state, (var, brownian)."""
 
     def _initial(self, members: int, rng: np.random.Generator) -> Samples:
-        """Starting points, before burn-in."""
+        """Return starting points, before burn-in."""
         return rng.normal(size=(members, self.dimension))
 
     @property
@@ -42,115 +55,181 @@ class System(eqx.Module):
         return len(self.names)
 
     @property
+    def brownian_dimension(self) -> int:
+        """Number of independent Brownian motions."""
+        return self.noise_factor(np.zeros(self.dimension)).shape[-1]
+
+    @property
     def mobility(self) -> Matrix | None:
-        """The exact mean mobility, where it is known."""
+        """Exact mean mobility; None where it is not known."""
         return None
 
     def score_function(self, x: Samples) -> Samples | None:
-        """The exact grad ln p at each sample, where it is known."""
+        """Return the exact score grad ln p at each state, or None where it is not known.
+
+        Parameters
+        ----------
+        x : array, shape (..., var)
+            States.
+
+        Returns
+        -------
+        array, shape (..., var), or None
+        """
         return None
 
     def drift(self, x: Samples) -> Samples:
-        """Drift at each sample, (..., var) -> (..., var)."""
-        return _over_samples(self._equation()[0], x)
+        """Return the drift at each state.
+
+        Parameters
+        ----------
+        x : array, shape (..., var)
+            States.
+
+        Returns
+        -------
+        array, shape (..., var)
+        """
+        return _over_samples(self._drift, x)
 
     def noise_factor(self, x: Samples) -> np.ndarray:
-        """Noise factor at each sample, (..., var) -> (..., var, brownian)."""
-        noise = self._equation()[1]
-        if callable(noise):
-            return _over_samples(noise, x)
-        return np.broadcast_to(np.asarray(noise), (*np.shape(x)[:-1], *noise.shape))
+        """Return the matrix in front of sqrt(2) dW at each state.
+
+        Parameters
+        ----------
+        x : array, shape (..., var)
+            States.
+
+        Returns
+        -------
+        array, shape (..., var, brownian)
+        """
+        return _over_samples(self._noise, x)
 
     def diffusion(self, x: Samples) -> np.ndarray:
-        """Diffusion tensor noise_factor noise_factor^T at each sample."""
+        """Return the noise factor times its transpose at each state.
+
+        Parameters
+        ----------
+        x : array, shape (..., var)
+            States.
+
+        Returns
+        -------
+        array, shape (..., var, var)
+        """
         factor = self.noise_factor(x)
         return factor @ np.swapaxes(factor, -1, -2)
 
+    @keywords_once_positional("dt", "members", "seed")
     def simulate(
         self,
         duration: float,
+        *,
         dt: float,
         members: int = 1,
         seed: int = 0,
-        *,
         step: float | None = None,
         burn_in: float | None = None,
         initial: Samples | None = None,
         noise: np.ndarray | None = None,
     ) -> TimeSeries:
-        """Simulate `members` independent records of length `duration`, sampled every `dt`.
+        """Simulate independent records.
 
-        `noise` supplies the Brownian increments, (member, step, brownian), each of variance `step`.
+        Parameters
+        ----------
+        duration : float
+            Length of each record.
+        dt : float
+            Sampling interval.
+        members : int, default 1
+            Number of records.
+        seed : int, default 0
+            Seed of the initial states and of the noise.
+        step : float, optional
+            Step of the integrator; default: that of the system.
+        burn_in : float, optional
+            Time simulated before each record; default: that of the system.
+        initial : array, shape (member, var), optional
+            States to start from, without burn-in.
+        noise : array, shape (member, step, brownian), optional
+            Brownian increments of variance `step`; default: drawn from `seed`.
+
+        Returns
+        -------
+        TimeSeries
+            One segment for each member, beginning with its initial state.
+
+        Examples
+        --------
+        >>> el.systems.AsymmetricWells().simulate(1.0, dt=0.1, members=3).values.shape
+        (3, 11, 2)
         """
         members, seed = checks.integer_at_least("members", members, 1), checks.integer_at_least("seed", seed, 0)
-        frames, save_every, step = self._timing(duration, dt, step)
-        drift, factor = self._equation()
-        equation = Equation(drift, factor if callable(factor) else jnp.asarray(factor, jnp.float32))
-        advance = (EulerMaruyama() if callable(factor) else StochasticHeun()).advance(equation, step)
-        start = self._spun_up(advance, members, seed, step, burn_in) if initial is None else initial
-        start = checks.shaped_array("initial", start, (members, self.dimension), "(member, var)")
+        frames, save_every, step = split_time(duration, dt, self.step if step is None else step)
+        noise_factor = jnp.asarray(self._noise(None), jnp.float32) if self.additive else self._noise
+        stepper, brownian = StochasticHeun() if self.additive else EulerMaruyama(), self.brownian_dimension
+        advance = stepper.advance(Equation(self._drift, noise_factor), step)
+        run = partial(integrate, advance, step=step, brownian=brownian)
+        if initial is None:
+            initial = self._initial(members, np.random.default_rng(seed))
+            if length := checks.non_negative_number("burn_in", self.burn_in if burn_in is None else burn_in):
+                key, steps = keys.named(keys.key_from_seed(seed), "burn-in"), max(1, round(length / step))
+                initial = run(initial, frames=1, save_every=steps, key=key, label="Burn-in").paths[:, -1]
+        initial = checks.shaped_array("initial", initial, (members, self.dimension), "(member, var)")
         if noise is not None:
-            shape = (members, frames * save_every, self.brownian_dimension)
+            shape = (members, frames * save_every, brownian)
             noise = checks.shaped_array("noise", noise, shape, f"(member, step, brownian) = {shape} at step {step:g}")
-        run = integrate(
-            advance,
-            start,
-            frames=frames,
-            save_every=save_every,
-            step=step,
-            brownian=self.brownian_dimension,
-            noise=noise,
-            key=keys.named(keys.key_from_seed(seed), "noise"),
-            label=f"Simulating {type(self).__name__}",
-        )
-        if run.diverged.any():
-            lost = int(run.diverged.sum())
-            raise DivergenceError(f"{lost} of {members} members diverged at step {step:g}. Give a smaller `step`.")
-        return TimeSeries(run.paths, dt, names=self.names)
+        key, label = keys.named(keys.key_from_seed(seed), "noise"), f"Simulating {type(self).__name__}"
+        paths = run(initial, frames=frames, save_every=save_every, noise=noise, key=key, label=label).paths
+        return TimeSeries(check_finite(paths, step), dt, names=self.names)
 
+    @keywords_once_positional("dt", "members", "seed")
     def simulate_with_noise(
-        self, duration: float, dt: float, members: int = 1, seed: int = 0, *, step: float | None = None, **options: Any
+        self, duration: float, *, dt: float, members: int = 1, seed: int = 0, step: float | None = None, **options: Any
     ) -> tuple[TimeSeries, np.ndarray]:
-        """As `simulate`, and the Brownian increments that drove it, so that a model can be driven by the same."""
-        frames, save_every, exact_step = self._timing(duration, dt, step)
+        """Simulate, and return the noise too, so that a model can be driven by the same.
+
+        Parameters
+        ----------
+        duration, dt, step : float
+            As for `simulate`.
+        members, seed : int
+            As for `simulate`.
+        **options : dict
+            Further arguments of `simulate`.
+
+        Returns
+        -------
+        TimeSeries
+            The records.
+        array, shape (member, step, brownian)
+            The Brownian increments that drove them.
+        """
+        frames, save_every, exact_step = split_time(duration, dt, self.step if step is None else step)
         shape = (members, frames * save_every, self.brownian_dimension)
         normals = jax.random.normal(keys.named(keys.key_from_seed(seed), "returned noise"), shape)
         noise = np.sqrt(exact_step) * np.asarray(normals, float)
-        return self.simulate(duration, dt, members, seed, step=step, noise=noise, **options), noise
+        paths = self.simulate(duration, dt=dt, members=members, seed=seed, step=step, noise=noise, **options)
+        return paths, noise
 
-    def _timing(self, duration: float, dt: float, step: float | None) -> tuple[int, int, float]:
-        """Frames, steps per frame, and the step that fits `dt` exactly."""
-        duration, dt = checks.positive_number("duration", duration), checks.positive_number("dt", dt)
-        save_every = max(1, round(dt / (checks.optional_positive_number("step", step) or self.step)))
-        return max(1, round(duration / dt)), save_every, dt / save_every
 
-    @property
-    def brownian_dimension(self) -> int:
-        """Number of independent Brownian motions."""
-        return self.noise_factor(np.zeros(self.dimension)).shape[-1]
+def split_time(duration: float, dt: float, step: float) -> tuple[int, int, float]:
+    """Return the number of frames, the steps per frame, and the step that fits `dt` exactly."""
+    duration, dt = checks.positive_number("duration", duration), checks.positive_number("dt", dt)
+    save_every = max(1, round(dt / checks.positive_number("step", step)))
+    return max(1, round(duration / dt)), save_every, dt / save_every
 
-    def _spun_up(self, advance, members: int, seed: int, step: float, burn_in: float | None) -> Samples:
-        length = self.burn_in if burn_in is None else burn_in
-        if length < 0:
-            raise ArgumentError(f"Argument `burn_in` must be at least 0, but got {length!r}.")
-        start = self._initial(members, np.random.default_rng(seed))
-        if length == 0:
-            return start
-        run = integrate(
-            advance,
-            start,
-            frames=1,
-            save_every=max(1, round(length / step)),
-            step=step,
-            brownian=self.brownian_dimension,
-            key=keys.named(keys.key_from_seed(seed), "burn-in"),
-            label="Burn-in",
-        )
-        return run.paths[:, -1]
+
+def check_finite(paths: Paths, step: float) -> Paths:
+    """Return the paths, or explain that some members diverged."""
+    if lost := int((~np.isfinite(paths[:, -1]).all(axis=1)).sum()):
+        raise DivergenceError(f"{lost} of {len(paths)} members diverged at step {step:g}. Give a smaller `step`.")
+    return paths
 
 
 def _over_samples(function: Callable, x: Samples) -> np.ndarray:
-    """Apply a one-state function over all leading axes, in float64."""
+    """Apply a function of one state over all leading axes, in float64."""
     x = np.asarray(x, float)
     with jax.enable_x64(True):
         values = np.asarray(jax.vmap(function)(jnp.asarray(x.reshape(-1, x.shape[-1]))))

@@ -5,8 +5,10 @@
 Central differences, second order. It is the oracle for autocorrelations, mean mobilities and the error of a closure.
 """
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, reduce
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -15,42 +17,83 @@ from scipy.sparse.linalg import splu
 from .._core.types import LagMatrices, Matrix, Samples, Vector
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class FokkerPlanck:
-    """Generator of dx = drift dt + sqrt(2) Sigma(x) dW on a rectangular grid with D = Sigma Sigma^T."""
+    """Generator of dx = drift dt + sqrt(2) Sigma(x) dW on a rectangular grid with D = Sigma Sigma^T.
+
+    Parameters
+    ----------
+    axes : tuple of array
+        Grid points along each variable.
+    drift : array, shape (point, var)
+    diffusion : array, shape (point, var, var)
+
+    Examples
+    --------
+    >>> line = el.systems.FokkerPlanck.from_system(el.systems.OrnsteinUhlenbeck([[2.0]]), [(-4, 4)], points=401)
+    >>> line.covariance().round(3)
+    array([[0.5]])
+    """
 
     axes: tuple[np.ndarray, ...]
     drift: Samples
     diffusion: np.ndarray
 
     @classmethod
-    def from_system(cls, system, limits, points: int) -> "FokkerPlanck":
-        """Evaluate the drift and diffusion of a system of one or two dimensions on a grid."""
+    def from_system(cls, system: Any, limits: Sequence[tuple[float, float]], points: int) -> "FokkerPlanck":
+        """Evaluate the drift and diffusion of a system of one or two variables on a grid.
+
+        Parameters
+        ----------
+        system : System
+            The system.
+        limits : sequence of (float, float)
+            First and last grid point along each variable.
+        points : int
+            Grid points along each variable.
+
+        Returns
+        -------
+        FokkerPlanck
+        """
         return cls.from_functions(system.drift, system.diffusion, limits, points)
 
     @classmethod
-    def from_functions(cls, drift, diffusion, limits, points: int) -> "FokkerPlanck":
-        """As `from_system`, from two functions of (sample, var) arrays."""
+    def from_functions(
+        cls, drift: Callable, diffusion: Callable, limits: Sequence[tuple[float, float]], points: int
+    ) -> "FokkerPlanck":
+        """Evaluate two functions of (sample, var) arrays on a grid.
+
+        Parameters
+        ----------
+        drift, diffusion : callable
+            Functions to (sample, var) and to (sample, var, var).
+        limits : sequence of (float, float)
+            First and last grid point along each variable.
+        points : int
+            Grid points along each variable.
+
+        Returns
+        -------
+        FokkerPlanck
+        """
         axes = tuple(np.linspace(low, high, points) for low, high in limits)
-        states = np.stack([m.ravel() for m in np.meshgrid(*axes, indexing="ij")], axis=1)
+        states = _grid_points(axes)
         return cls(axes, np.asarray(drift(states)), np.asarray(diffusion(states)))
 
     @property
     def states(self) -> Samples:
         """Grid points, (point, var)."""
-        return np.stack([m.ravel() for m in np.meshgrid(*self.axes, indexing="ij")], axis=1)
+        return _grid_points(self.axes)
 
     @cached_property
     def generator(self) -> sp.csc_array:
         """The backward generator L, sparse."""
-        first, second = self._derivatives()
+        first, second = zip(*(self._derivatives(axis) for axis in range(len(self.axes))))
         total = sp.csc_array((len(self.drift), len(self.drift)))
         for i in range(len(self.axes)):
-            total = (
-                total
-                + sp.diags_array(self.drift[:, i]) @ first[i]
-                + sp.diags_array(self.diffusion[:, i, i]) @ second[i]
-            )
+            total = total + sp.diags_array(self.drift[:, i]) @ first[i]
+            total = total + sp.diags_array(self.diffusion[:, i, i]) @ second[i]
             for j in range(i):
                 total = total + sp.diags_array(2 * self.diffusion[:, i, j]) @ (first[i] @ first[j])
         return sp.csc_array(total)
@@ -65,52 +108,59 @@ class FokkerPlanck:
         return splu(sp.csc_array(operator)).solve(right)
 
     def mean(self) -> Vector:
-        """Stationary mean."""
+        """Return the stationary mean."""
         return self.density @ self.states
 
     def covariance(self) -> Matrix:
-        """Stationary covariance."""
+        """Return the stationary covariance."""
         centred = self.states - self.mean()
         return centred.T @ (self.density[:, None] * centred)
 
     def mean_mobility(self) -> Matrix:
-        """<M> = -< (L x) x^T > = -dC/dt(0+)."""
-        centred = self.states - self.mean()
-        return -(self.drift * self.density[:, None]).T @ centred
+        """Return <M> = -< (L x) x^T > = -dC/dt(0+)."""
+        return -(self.drift * self.density[:, None]).T @ (self.states - self.mean())
 
     def correlation(self, dt: float, lags: int, substeps: int = 8) -> LagMatrices:
-        """C(k dt) = < x(k dt) x(0)^T > for k = 0 ... lags, by a second-order L-stable time step."""
+        """Return C(k dt) = < x(k dt) x(0)^T > for k = 0 ... lags, by a second-order L-stable time step.
+
+        Parameters
+        ----------
+        dt : float
+            Interval between lags.
+        lags : int
+            Number of lags beyond lag 0.
+        substeps : int, default 8
+            Time steps in one interval.
+
+        Returns
+        -------
+        array, shape (lags + 1, var, var)
+        """
         centred = self.states - self.mean()
-        weighted = self.density[:, None] * centred
-        h = dt / substeps
-        gamma = 1 - np.sqrt(0.5)
-        solver = splu(sp.csc_array(sp.eye_array(len(self.drift)) - gamma * h * self.generator))
+        weighted, generator = self.density[:, None] * centred, self.generator
+        h, gamma = dt / substeps, 1 - np.sqrt(0.5)
+        solver = splu(sp.csc_array(sp.eye_array(len(self.drift)) - gamma * h * generator))
         value, out = centred.copy(), [centred.T @ weighted]
         for _ in range(lags):
             for _ in range(substeps):
-                stage = solver.solve(self.generator @ value)
-                value = (
-                    value
-                    + h * (1 - gamma) * stage
-                    + h * gamma * solver.solve(self.generator @ (value + h * (1 - gamma) * stage))
-                )
+                half = value + h * (1 - gamma) * solver.solve(generator @ value)
+                value = half + h * gamma * solver.solve(generator @ half)
             out.append(value.T @ weighted)
         return np.array(out)
 
-    def _derivatives(self):
-        """First and second central differences along each axis (one-sided at the border, where p vanishes)."""
-        first, second = [], []
-        for axis, grid in enumerate(self.axes):
-            n, step = len(grid), grid[1] - grid[0]
-            one = sp.lil_array(0.5 * (sp.eye_array(n, k=1) - sp.eye_array(n, k=-1)))
-            one[0, :2], one[-1, -2:] = [-0.5, 0.5], [-0.5, 0.5]
-            two = sp.lil_array(sp.eye_array(n, k=1) - 2 * sp.eye_array(n) + sp.eye_array(n, k=-1))
-            two[0, :2], two[-1, -2:] = [-1, 1], [1, -1]
-            for store, matrix in ((first, one / step), (second, two / step**2)):
-                factors = [sp.eye_array(len(g)) for g in self.axes]
-                factors[axis] = matrix
-                product = factors[0]
-                for factor in factors[1:]:
-                    product = sp.kron(product, factor)
-                store.append(sp.csr_array(product))
-        return first, second
+    def _derivatives(self, axis: int) -> list[sp.csr_array]:
+        """Return first and second central differences along an axis (one-sided at the border, where p vanishes)."""
+        n, step = len(self.axes[axis]), self.axes[axis][1] - self.axes[axis][0]
+        one = sp.lil_array(0.5 * (sp.eye_array(n, k=1) - sp.eye_array(n, k=-1)))
+        one[0, :2], one[-1, -2:] = [-0.5, 0.5], [-0.5, 0.5]
+        two = sp.lil_array(sp.eye_array(n, k=1) - 2 * sp.eye_array(n) + sp.eye_array(n, k=-1))
+        two[0, :2], two[-1, -2:] = [-1, 1], [1, -1]
+        others = [sp.eye_array(len(grid)) for grid in self.axes]
+        return [
+            sp.csr_array(reduce(sp.kron, [*others[:axis], matrix, *others[axis + 1 :]]))
+            for matrix in (one / step, two / step**2)
+        ]
+
+
+def _grid_points(axes: Sequence[np.ndarray]) -> Samples:
+    return np.stack([m.ravel() for m in np.meshgrid(*axes, indexing="ij")], axis=1)

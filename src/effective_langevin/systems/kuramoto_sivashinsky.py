@@ -5,7 +5,6 @@ coefficients as contour means (Kassam & Trefethen 2005). The state is the spectr
 3 K < grid, so that the quadratic term is free of aliasing.
 """
 
-from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
 import jax
@@ -13,9 +12,10 @@ import jax.numpy as jnp
 import numpy as np
 
 from .._core import checks, progress
-from .._core.errors import ArgumentError, DivergenceError
+from .._core.deprecation import keywords_once_positional
 from .._core.types import Paths, Samples
 from ..data import TimeSeries
+from .base import System, check_finite, split_time
 
 Array = np.ndarray | jax.Array
 _FRAMES_PER_CALL = 64
@@ -35,18 +35,37 @@ class Etdrk4(NamedTuple):
     transport: Array  # -i k / 2, so that N(u) = transport * FFT(u^2)
 
 
-@dataclass(frozen=True)
-class KuramotoSivashinsky:
+class KuramotoSivashinsky(System):
     """u_t = -u_xx - u_xxxx - (u^2 / 2)_x + gamma u_xxx on a circle of circumference `length`.
 
     A mode exp(i k x) of small amplitude grows at the rate k^2 - k^4 and travels with the phase speed +gamma k^2, to the
     right for gamma > 0. With gamma = 0 the law is symmetric under u(x) -> -u(-x); any other gamma breaks that (the
-    reflection maps gamma to -gamma) and the steady state rotates. The spatial mean is conserved, and zero
-    unless `initial` says otherwise. Every `stride`-th of the `grid` points is observed.
+    reflection maps gamma to -gamma) and the steady state rotates. Members start from random smooth states of zero mean,
+    which is conserved, and are spun up for at least `burn_in`. A given `initial`, (member, grid), is taken without
+    spin-up unless `burn_in` is given too; what it holds beyond the retained modes is lost. `drift` takes states on the
+    full grid.
+
+    Parameters
+    ----------
+    length : float, default 34.0
+        Circumference of the circle.
+    grid : int, default 512
+        Grid points of the solver.
+    stride : int, default 16
+        Every `stride`-th grid point is observed.
+    gamma : float, default 0.0
+        Strength of the dispersion.
+
+    Examples
+    --------
+    >>> system = el.systems.KuramotoSivashinsky(grid=64, stride=8)
+    >>> system.simulate(10.0, dt=1.0, members=2, burn_in=5.0).values.shape
+    (2, 11, 8)
     """
 
     step: ClassVar[float] = 0.1
     burn_in: ClassVar[float] = 3000.0
+    exact: ClassVar[tuple[str, ...]] = ()
     length: float = 34.0
     grid: int = 512
     stride: int = 16
@@ -59,83 +78,63 @@ class KuramotoSivashinsky:
         checks.instance_of("gamma", self.gamma, (float, int))
 
     @property
-    def dimension(self) -> int:
-        """Number of observed points."""
-        return self.grid // self.stride
-
-    @property
     def names(self) -> tuple[str, ...]:
-        """u1, u2, ..."""
-        return tuple(f"u{i + 1}" for i in range(self.dimension))
-
-    @property
-    def mobility(self) -> None:
-        """Unknown: the equation has no noise."""
-        return None
+        """Names of the variables: u1, u2, ..."""
+        return tuple(f"u{i + 1}" for i in range(self.grid // self.stride))
 
     @property
     def wavenumbers(self) -> np.ndarray:
         """The retained wavenumbers 2 pi j / length, j = 0 ... K with 3 K < grid (two-thirds rule)."""
         return 2 * np.pi / self.length * np.arange((self.grid - 1) // 3 + 1)
 
-    def drift(self, u: Samples) -> Samples:
-        """Time derivative of states on the full grid, (..., grid) -> (..., grid), within the retained modes."""
-        spectrum = self._spectrum(np.asarray(u, float))
+    def drift(self, x: Samples) -> Samples:
+        spectrum = self._spectrum(np.asarray(x, float))
         quadratic = self._spectrum(np.fft.irfft(spectrum, self.grid) ** 2)
         return np.fft.irfft(self._linear * spectrum - 0.5j * self.wavenumbers * quadratic, self.grid)
 
+    def _drift(self, x):
+        return self.drift(x)
+
+    def _noise(self, x):
+        return np.zeros((len(x), 0))
+
+    @keywords_once_positional("dt", "members", "seed")
     def simulate(
         self,
         duration: float,
+        *,
         dt: float,
         members: int = 1,
         seed: int = 0,
-        *,
         step: float | None = None,
         burn_in: float | None = None,
         initial: Samples | None = None,
+        noise: np.ndarray | None = None,
     ) -> TimeSeries:
-        """Simulate `members` independent records of length `duration`, sampled every `dt`.
-
-        Members start from random smooth states and are spun up for at least `burn_in`. A given `initial`, (member,
-        grid), is taken without spin-up unless `burn_in` is given too; what it holds beyond the retained modes is lost.
-        """
-        duration, dt = checks.positive_number("duration", duration), checks.positive_number("dt", dt)
+        checks.not_given("noise", noise, "the Kuramoto-Sivashinsky equation has none")
         members, seed = checks.integer_at_least("members", members, 1), checks.integer_at_least("seed", seed, 0)
-        save_every = max(1, round(dt / (checks.optional_positive_number("step", step) or self.step)))
-        frames, step = max(1, round(duration / dt)), dt / save_every
+        frames, save_every, step = split_time(duration, dt, self.step if step is None else step)
         if members == 1:
             checks.integer_at_least("duration / dt", frames, self.dimension - 1)
-        if burn_in is None:
-            burn_in = self.burn_in if initial is None else 0.0
-        if burn_in < 0:
-            raise ArgumentError(f"Argument `burn_in` must be at least 0, but got {burn_in!r}.")
+        default = self.burn_in if initial is None else 0.0
+        burn_in = checks.non_negative_number("burn_in", default if burn_in is None else burn_in)
         start = self._random_states(members, seed) if initial is None else initial
         start = checks.shaped_array("initial", start, (members, self.grid), "(member, grid)")
         paths = self._integrate(start, frames, save_every, step, round(burn_in / step))
-        if lost := int((~np.isfinite(paths[:, -1]).all(axis=1)).sum()):
-            raise DivergenceError(f"{lost} of {members} members diverged at step {step:g}. Give a smaller `step`.")
-        return TimeSeries(paths, dt, names=self.names)
+        return TimeSeries(check_finite(paths, step), dt, names=self.names)
 
-    def etdrk4(self, step: float) -> Etdrk4:
-        """The coefficients of one step; the removable singularities at L = 0 by means over a circle around h L."""
+    def _etdrk4(self, step: float) -> Etdrk4:
+        """Return the coefficients of one step; removable singularities at L = 0 by means over a circle around h L."""
         scaled = step * self._linear
         circle = np.exp(2j * np.pi * (np.arange(_CONTOUR_POINTS) + 0.5) / _CONTOUR_POINTS)
         z = scaled[:, None] + circle
         e = np.exp(z)
-
-        def mean(values):
-            return step * values.mean(axis=1)
-
-        return Etdrk4(
-            half=np.exp(scaled / 2),
-            whole=np.exp(scaled),
-            stage=mean((np.exp(z / 2) - 1) / z),
-            first=mean((-4 - z + e * (4 - 3 * z + z**2)) / z**3),
-            middle=mean(2 * (2 + z + e * (z - 2)) / z**3),
-            last=mean((-4 - 3 * z - z**2 + e * (4 - z)) / z**3),
-            transport=-0.5j * self.wavenumbers,
-        )
+        stage = (np.exp(z / 2) - 1) / z
+        first = (-4 - z + e * (4 - 3 * z + z**2)) / z**3
+        middle = 2 * (2 + z + e * (z - 2)) / z**3
+        last = (-4 - 3 * z - z**2 + e * (4 - z)) / z**3
+        means = (step * values.mean(axis=1) for values in (stage, first, middle, last))
+        return Etdrk4(np.exp(scaled / 2), np.exp(scaled), *means, transport=-0.5j * self.wavenumbers)
 
     @property
     def _linear(self) -> np.ndarray:
@@ -147,7 +146,7 @@ class KuramotoSivashinsky:
         return np.fft.rfft(u)[..., : len(self.wavenumbers)]
 
     def _random_states(self, members: int, seed: int) -> Samples:
-        """Gaussian amplitudes of the linearly unstable modes 0 < k < 1, standard deviation 1, zero mean."""
+        """Return states with Gaussian amplitudes of the linearly unstable modes 0 < k < 1, of spread 1 and mean 0."""
         highest = min(max(1, int(self.length / (2 * np.pi))), len(self.wavenumbers) - 1)
         normals = np.random.default_rng(seed).normal(size=(members, highest, 2))
         spectrum = np.zeros((members, self.grid // 2 + 1), complex)
@@ -161,10 +160,10 @@ class KuramotoSivashinsky:
         calls, count = _equal_calls(frames, _FRAMES_PER_CALL)
         label = f"Simulating {type(self).__name__}"
         with jax.enable_x64(True), progress.task(label, spin_up + frames * save_every) as tick:
-            coefficients = Etdrk4(*map(jnp.asarray, self.etdrk4(step)))
+            coefficients = Etdrk4(*map(jnp.asarray, self._etdrk4(step)))
             state = jnp.asarray(self._spectrum(start))
             for call in range(spin_calls):
-                state = _advance(coefficients, state, self.grid, spin_count)
+                state, _ = _run_frames(coefficients, state, self.grid, self.stride, 1, spin_count)
                 state.block_until_ready()
                 tick(min(spin_count, spin_up - call * spin_count))
             paths[:, 0] = np.fft.irfft(np.asarray(state), self.grid)[:, :: self.stride]
@@ -176,9 +175,8 @@ class KuramotoSivashinsky:
         return paths
 
 
-def etdrk4_step(coefficients: Etdrk4, spectrum: Array, grid: int) -> Array:
-    """One step of du/dt = L u + N(u), N(u) = -(u^2 / 2)_x, for spectra (..., mode); Cox & Matthews, eqs. 26-29."""
-    c = coefficients
+def _step(c: Etdrk4, spectrum: Array, grid: int) -> Array:
+    """Step du/dt = L u + N(u), N(u) = -(u^2 / 2)_x, for spectra (..., mode); Cox & Matthews, eqs. 26-29."""
 
     def nonlinear(v):
         return c.transport * jnp.fft.rfft(jnp.fft.irfft(v, grid) ** 2)[..., : v.shape[-1]]
@@ -192,24 +190,17 @@ def etdrk4_step(coefficients: Etdrk4, spectrum: Array, grid: int) -> Array:
 
 
 def _equal_calls(total: int, most: int) -> tuple[int, int]:
-    """Number of compiled calls and units in each, all alike so that one compilation serves; the last may overrun."""
+    """Return the number of compiled calls and the units in each, all alike; the last call may overrun."""
     calls = -(-total // most)
     return calls, -(-total // max(calls, 1))
 
 
-def _steps(coefficients, state, grid, steps):
-    return jax.lax.scan(lambda v, _: (etdrk4_step(coefficients, v, grid), None), state, length=steps)[0]
-
-
-_advance = jax.jit(_steps, static_argnames=("grid", "steps"))
-
-
 @jax.jit(static_argnames=("grid", "stride", "frames", "save_every"))
 def _run_frames(coefficients, state, grid, stride, frames, save_every):
-    """Advance by `frames * save_every` steps; the last spectra, and the observed points (frame, member, var)."""
+    """Advance by `frames * save_every` steps; return the last spectra and the observed points (frame, member, var)."""
 
     def frame(state, _):
-        state = _steps(coefficients, state, grid, save_every)
+        state = jax.lax.scan(lambda v, _: (_step(coefficients, v, grid), None), state, length=save_every)[0]
         return state, jnp.fft.irfft(state, grid)[:, ::stride]
 
     return jax.lax.scan(frame, state, length=frames)

@@ -133,7 +133,7 @@ def validate(
     members = _MEMBERS if members is None else checks.integer_at_least("members", members, 1)
     frames = max(2 * int(lags[-1]), min(series.n_samples, _MODEL_SAMPLES) // members, 100)
     options = {"dt": series.dt, "transformed": True, **(simulation or {})}
-    paths = model.on_circles(model.simulate(duration or frames * series.dt, members, seed, **options))
+    paths = model.on_circles(model.simulate(duration or frames * series.dt, members=members, seed=seed, **options))
     lags = lags[lags <= _REACH * min(len(s) for s in paths.segments)]
     edges = histogram_edges(series.stacked())
     data_statistics, model_statistics = (series_statistics(s.segments, s.dt, edges, lags) for s in (series, paths))
