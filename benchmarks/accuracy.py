@@ -98,7 +98,7 @@ def wells(report: Report) -> None:
 def digits(report: Report, model: el.LangevinModel, members: int, duration: float) -> None:
     """The steady state with half the digits against whole ones, and runs with whole digits against each other."""
     half = model._equation(members)
-    whole = eqx.tree_at(lambda e: e.drift.score, half, model.score.function.flat())
+    whole = eqx.tree_at(lambda e: e.drift.score, half, model.score.function.lower())
     step, stepper = model.automatic_step(), model.default_stepper
     equations = {"whole": whole, "whole, again": whole, "whole, a third time": whole, "half": half}
     runs = [

@@ -191,6 +191,8 @@ def compare_inference(parts: Parts, states: int):
     """One pass over many states: ours is the whole score with its calibration and tails, theirs the bare network."""
     import jax.numpy as jnp
 
+    from effective_langevin.execution.batches import evaluate_batch
+
     x = parts.initial(states)
 
     def eager():
@@ -202,7 +204,7 @@ def compare_inference(parts: Parts, states: int):
             with torch.no_grad():
                 return other(there).cpu()
 
-        ours = np.asarray(parts.score.network.in_batch(jnp.asarray(x)))
+        ours = np.asarray(evaluate_batch(parts.score.network, jnp.asarray(x)))
         apart = np.abs(run().numpy() - ours).max()
         assert apart < 1e-3, f"the networks differ by {apart}"
         return run

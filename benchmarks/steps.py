@@ -58,7 +58,7 @@ def stepping(base: int, members: int, half: bool, steps: int):
     network = eqx.tree_at(lambda n: n.out.weight, network, last)
     edge = 5.0 * np.ones(POINTS)
     score = Score.learned(Residual(-0.5 * jnp.eye(POINTS), network), np.eye(POINTS), -edge, edge)
-    score = score.in_frame(np.eye(POINTS)).flat(half)
+    score = score.in_frame(np.eye(POINTS)).lower(half)
     equation = Equation(
         LangevinDrift(score, 0.1 * jnp.eye(POINTS)),
         0.3 * jnp.eye(POINTS),

@@ -10,6 +10,7 @@ from effective_langevin import preprocess as pp
 from effective_langevin.estimate.circles import Circles
 from effective_langevin.estimate.score.calibration import stein_matrix
 from effective_langevin.estimate.score.circular_density import CircularDensity, choose_noise_level
+from effective_langevin.execution.lowering import lower
 from effective_langevin.simulate.steppers import AroundCircles
 
 PHI = np.array([[1.0, -0.6], [0.5, 0.7]])
@@ -146,7 +147,7 @@ def test_the_blurred_density_of_one_place_is_a_gaussian_and_its_score_a_straight
     away = np.array([[0.3, -0.5], [-0.6, 0.2]])
     found = np.asarray(jax.vmap(density.score(sigma))(place + away))
     np.testing.assert_allclose(found, -away / sigma**2, rtol=0.02)
-    np.testing.assert_allclose(np.asarray(jax.vmap(density.score(sigma).flat(2))(place + away)), found, rtol=1e-5)
+    np.testing.assert_allclose(np.asarray(jax.vmap(lower(density.score(sigma), 2))(place + away)), found, rtol=1e-5)
 
 
 def test_the_weights_of_basins_far_apart_are_those_of_the_samples():

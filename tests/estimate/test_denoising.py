@@ -8,9 +8,10 @@ import pytest
 from oracles.fields import ring_process
 
 import effective_langevin as el
+from effective_langevin.estimate.networks import freeze
 from effective_langevin.estimate.score import denoising, estimate_score
-from effective_langevin.estimate.score.denoising import Denoising, frozen, perturbed_pairs
-from effective_langevin.estimate.score.training import Schedule, Trained
+from effective_langevin.estimate.score.denoising import Denoising, freeze_over_samples, perturbed_pairs
+from effective_langevin.estimate.score.training import Schedule
 from effective_langevin.estimate.symmetry import NoSymmetry
 
 KEY = jax.random.key(0)
@@ -77,7 +78,7 @@ def test_a_preconditioned_network_starts_at_the_gaussian_score(series):
     y = np.clip(smoothed_samples(200), train.min(axis=0), train.max(axis=0))
     np.testing.assert_allclose(score.over(y), -np.linalg.solve(covariance, y.T).T, atol=2e-5)
     assert learned.noise_level == LEVEL
-    assert score.network.architecture["network"]["normalization"] == "none"
+    assert score.network.network.description.normalization == "none"
     assert len(found.held_out_loss_curve) == 2
     assert found.training_steps == 4
     assert found.held_out_loss_curve[0] == pytest.approx(LEAST_LOSS, rel=0.04)
@@ -113,12 +114,12 @@ def test_settings_reach_the_training_under_their_own_names(monkeypatch, series):
 def test_normalisation_is_frozen_over_perturbed_training_samples():
     """Samples without any spread: their perturbations have mean 2 and standard deviation sigma."""
 
-    class Seen:
-        def frozen(self, x):
-            return x
+    class Seen(eqx.Module):
+        pass
 
+    freeze.register(Seen, lambda network, x: x)
     data = (jnp.full((3000, 2), 2.0), jnp.float32(0.5))
-    x = frozen(Trained(Seen(), np.zeros(1), np.zeros(0)), data, key=KEY)
+    x = freeze_over_samples(Seen(), data, key=KEY)
     assert x.shape == (3000, 2)
     assert x.mean() == pytest.approx(2, abs=4 * 0.5 / np.sqrt(6000))
     assert x.std() == pytest.approx(0.5, rel=4 / np.sqrt(2 * 6000))
@@ -146,8 +147,8 @@ class Linear(eqx.Module):
 
     matrix: jax.Array
 
-    def in_batch(self, x, half=False):
-        return x @ self.matrix.T
+    def __call__(self, x):
+        return self.matrix @ x
 
 
 @pytest.fixture(scope="module")
@@ -192,7 +193,7 @@ class Weighted(eqx.Module):
 
     factors: jax.Array
 
-    def in_batch(self, x, half=False):
+    def __call__(self, x):
         return self.factors * x
 
 

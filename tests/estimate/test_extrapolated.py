@@ -10,6 +10,7 @@ import pytest
 
 import effective_langevin as el
 from effective_langevin.estimate.mobility.cross_check import blurred_further
+from effective_langevin.estimate.networks import scale
 from effective_langevin.estimate.score import LearnedScore, Score, ScoreFit, estimate_score
 from effective_langevin.estimate.symmetry import NoSymmetry
 
@@ -25,11 +26,10 @@ class Pull(eqx.Module):
     def __call__(self, x):
         return -self.factor * x
 
-    def scaled_by(self, factor):
-        return Pull(factor * self.factor)
 
-    def flat(self, dimension, half=False):
-        return self
+@scale.register
+def _(network: Pull, factor):
+    return Pull(factor * network.factor)
 
 
 @dataclass(frozen=True)

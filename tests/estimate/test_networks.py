@@ -8,11 +8,26 @@ import numpy as np
 import pytest
 
 import effective_langevin as el
-from effective_langevin.estimate.networks import Residual, convolution, rebuilt, unet
-from effective_langevin.estimate.networks.convolution import Convolution
-from effective_langevin.estimate.networks.modal import ModalUNet
-from effective_langevin.estimate.networks.unet import BatchNorm, FlatUNet, UNet, _rewritten
+from effective_langevin.estimate.networks import (
+    OnCircles,
+    OnGrid,
+    Residual,
+    Sum,
+    UNet,
+    describe_network,
+    forms,
+    freeze,
+    rebuild_network,
+    scale,
+)
+from effective_langevin.estimate.networks.unet import BatchNorm
 from effective_langevin.estimate.score import Score
+from effective_langevin.execution import convolution
+from effective_langevin.execution.batches import evaluate_batch
+from effective_langevin.execution.convolution import Convolution
+from effective_langevin.execution.flat import FlatUNet
+from effective_langevin.execution.lowering import lower
+from effective_langevin.execution.modal import ModalUNet
 from effective_langevin.model.drift import LangevinDrift
 
 pytestmark = pytest.mark.usefixtures("compiled_quickly")
@@ -120,7 +135,7 @@ def test_a_strided_convolution_as_one_matrix_has_the_value_and_the_gradient_of_t
 
 def test_half_the_digits_change_a_convolution_by_less_than_a_hundredth():
     h, weight = jnp.asarray(RNG.normal(size=(50, 8, 16))), jnp.asarray(RNG.normal(size=(5, 16, 8)))
-    whole, half = convolution.by_matrix(h, weight), convolution.by_matrix(h, weight, half=True)
+    whole, half = convolution.by_matrix(h, weight), convolution.by_matrix(h, weight, low_precision=True)
     assert 0 < apart(half, whole) < 0.01
     assert half.dtype == whole.dtype
 
@@ -131,29 +146,27 @@ def test_on_a_gpu_a_hidden_layer_may_have_half_the_digits_but_never_the_state(mo
         layer = Convolution.fresh(inputs, 4, 5, key=jax.random.key(0))
         h = jnp.asarray(RNG.normal(size=(3, 16, inputs)), jnp.float32)
         assert apart(layer(h), convolution.by_window(h, layer.weight.reshape(5, inputs, 4))) < 1e-5
-        assert (apart(layer(h, half=True), layer(h)) > 1e-5) == (inputs == 16)
+        assert (apart(layer(h, low_precision=True), layer(h)) > 1e-5) == (inputs == 16)
 
 
 # The U-Net.
 
 
-@eqx.filter_jit
-def in_batch(network, x):
-    return network.in_batch(x)
+in_batch = eqx.filter_jit(evaluate_batch)
 
 
 @eqx.filter_jit
 def every_form(network, x):
     """A batch at once, its states one by one, and in the forms for many steps on a CPU and on a GPU."""
-    forms = [network.flat(x.shape[1])]
+    others = [lower(network, x.shape[1])]
     if isinstance(network, UNet):
-        forms = [FlatUNet.of(network, x.shape[1]), ModalUNet.of(network, x.shape[1])]
-    return network.in_batch(x), jax.vmap(network)(x), *(jax.vmap(form)(x) for form in forms)
+        others = [FlatUNet.of(network, x.shape[1]), ModalUNet.of(network, x.shape[1])]
+    return evaluate_batch(network, x), jax.vmap(network)(x), *(jax.vmap(form)(x) for form in others)
 
 
 @eqx.filter_jit
 def before_and_after_freezing(network, x):
-    return network.in_batch(x), network.in_batch(x[:3]), network.frozen(x)
+    return evaluate_batch(network, x), evaluate_batch(network, x[:3]), freeze(network, x)
 
 
 @each_shape
@@ -170,9 +183,7 @@ def test_the_u_net_maps_states_to_vectors_of_the_same_length_in_every_form_alike
 def test_with_half_the_digits_the_u_net_for_a_gpu_is_right_to_a_percent():
     """bfloat16 has 8 bits: each of the 20 layers rounds to 1 in 500."""
     network, x = built(el.UNet1D(base=4), 32), states(32)
-    whole, half = (
-        jax.vmap(_rewritten(FlatUNet, network, 32, jnp.dtype(dtype)))(x) for dtype in (jnp.float32, jnp.bfloat16)
-    )
+    whole, half = (jax.vmap(forms.convert(FlatUNet, network, 32, dtype))(x) for dtype in (jnp.float32, jnp.bfloat16))
     assert half.dtype == jnp.float32
     size = np.sqrt(np.mean(np.square(whole)))
     assert 1e-4 * size < np.sqrt(np.mean(np.square(half - whole))) < 0.02 * size
@@ -180,17 +191,18 @@ def test_with_half_the_digits_the_u_net_for_a_gpu_is_right_to_a_percent():
 
 @pytest.mark.parametrize("precondition", [True, False])
 def test_only_what_stands_beside_a_linear_part_is_stepped_with_half_the_digits(precondition, monkeypatch):
-    network, asked = built(el.UNet1D(base=2, multipliers=(1,)), 8), []
-    monkeypatch.setattr(UNet, "flat", lambda self, dimension, half=False: asked.append(half) or self)
+    network = built(el.UNet1D(base=2, multipliers=(1,)), 8)
+    monkeypatch.setattr(forms, "on_cpu", lambda: False)
     whole = Residual(jnp.eye(8), network) if precondition else network
-    Score.learned(whole, np.eye(8), -np.ones(8), np.ones(8)).flat(half=True)
-    assert asked == [precondition]
+    lowered = Score.learned(whole, np.eye(8), -np.ones(8), np.ones(8)).lower(low_precision=True).network
+    flat = lowered.network if precondition else lowered
+    assert flat.out[0].dtype == (jnp.bfloat16 if precondition else jnp.float32)
 
 
 @pytest.mark.parametrize("channels", [1, 2])
 def test_the_form_for_a_gpu_absorbs_the_gain_and_a_drift_the_frame(channels, monkeypatch):
     """Random matrices, so that an order or a transpose gone wrong would show."""
-    monkeypatch.setattr(unet, "on_cpu", lambda: False)
+    monkeypatch.setattr(forms, "on_cpu", lambda: False)
     size = 16 * channels
     network, x = built(el.UNet1D(base=4, multipliers=(1, 2), channels=channels), size), states(size)
     linear, gain, phi = (np.eye(size) + 0.3 * RNG.normal(size=(size, size)) for _ in range(3))
@@ -198,7 +210,7 @@ def test_the_form_for_a_gpu_absorbs_the_gain_and_a_drift_the_frame(channels, mon
     box = 0.7 * np.ones(size)
     score = Score.learned(Residual(jnp.asarray(linear, jnp.float32), network), np.eye(size), -box, box)
     score = score.scaled_by(gain).in_frame(frame)
-    flat, expected = score.flat(), score.in_batch(x)
+    flat, expected = score.lower(), score.in_batch(x)
     assert flat.gain is None
     assert isinstance(flat.network.network, FlatUNet)
     assert apart(flat.in_batch(x), expected) < 1e-4
@@ -215,7 +227,7 @@ def test_freezing_keeps_the_values_on_the_batch_it_was_frozen_on(description, di
     assert apart(part, normalised[:3]) > 1e-2
     for other in every_form(frozen, x):
         assert apart(other, normalised) < 1e-4
-    assert frozen.architecture == {**description.settings, "normalization": "none"}
+    assert frozen.description == dataclasses.replace(description, normalization="none")
 
 
 def test_a_fresh_u_net_is_zero_and_keeps_the_size_of_its_signal_before_that():
@@ -262,24 +274,32 @@ NETWORKS = {
     "MLP": lambda: built(el.MLP((5, 3)), 8),
     "UNet": lambda: built(SMALL, 8),
     "Residual": lambda: Residual(jnp.asarray(RNG.normal(size=(8, 8)), jnp.float32), built(SMALL, 8)),
+    "OnCircles": lambda: OnCircles(el.MLP((5,)).build(8, key=KEY, inputs=10), (2.0, *[None] * 6, 3.0)),
+}
+MORE_NETWORKS = {
+    "Sum": lambda: Sum((built(el.MLP((5, 3)), 8), built(SMALL, 8))),
+    "OnGrid": lambda: OnGrid(jnp.asarray(RNG.normal(size=(4, 5, 2)), jnp.float32), (2.0, 3.0)),
 }
 each_network = pytest.mark.parametrize("make", NETWORKS.values(), ids=NETWORKS.keys())
+ALL_NETWORKS = NETWORKS | MORE_NETWORKS
+every_network = pytest.mark.parametrize("make", ALL_NETWORKS.values(), ids=ALL_NETWORKS.keys())
 
 
 @each_network
 def test_every_network_has_the_same_values_in_every_form_and_can_be_multiplied(make):
     network, x = make(), states(8)
     batch, *others = every_form(network, x)
-    frozen, scaled = in_batch(network.frozen(x), x), in_batch(network.scaled_by(-2.5), x)
+    frozen, scaled = in_batch(freeze(network, x), x), in_batch(scale(network, -2.5), x)
     for other in (*others, frozen, scaled / -2.5):
         assert apart(other, batch) < 1e-5
 
 
-@each_network
+@every_network
 def test_a_network_is_rebuilt_from_its_architecture_with_the_same_structure(make):
     network = make()
-    again = rebuilt(json.loads(json.dumps(network.architecture)), 8)
-    assert again.architecture == network.architecture
+    size = network.values.shape[-1] if isinstance(network, OnGrid) else 8
+    again = rebuild_network(json.loads(json.dumps(describe_network(network))), size)
+    assert describe_network(again) == describe_network(network)
     assert jax.tree.structure(again) == jax.tree.structure(network)
     assert [a.shape for a in jax.tree.leaves(again)] == [a.shape for a in jax.tree.leaves(network)]
 
@@ -315,8 +335,8 @@ def ring_model():
 
 
 def test_a_saved_model_with_a_preconditioned_normalised_u_net_simulates_the_same_paths(ring_model, tmp_path):
-    unet = built(el.UNet1D(base=2, multipliers=(1,), normalization="batch"), 8).frozen(states(8))
-    network = Residual(jnp.asarray(RNG.normal(size=(8, 8)), jnp.float32), unet)
+    unet = built(el.UNet1D(base=2, multipliers=(1,), normalization="batch"), 8)
+    network = Residual(jnp.asarray(RNG.normal(size=(8, 8)), jnp.float32), freeze(unet, states(8)))
     function = Score.learned(network, np.eye(8), -np.ones(8), np.ones(8)).scaled_by(0.1 * np.eye(8))
     model = dataclasses.replace(ring_model, score=dataclasses.replace(ring_model.score, function=function))
     model.save(tmp_path / "model.safetensors")

@@ -120,7 +120,7 @@ def test_the_history_keeps_the_mean_of_a_long_curve():
     losses = np.random.default_rng(0).normal(size=1000)
     history = Trained(None, losses, np.array([1.0, 0.5])).history(points=10)
     np.testing.assert_allclose(history["loss_curve"], losses.reshape(10, 100).mean(axis=1))
-    assert history["held_out_loss_curve"] == [1.0, 0.5]
+    assert history["held_out_loss_curve"] == (1.0, 0.5)
     assert history["training_steps"] == 1000
 
 

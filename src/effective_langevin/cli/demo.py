@@ -13,6 +13,7 @@ from .._core.types import Matrix
 from ..data import TimeSeries
 from ..estimate.score import KGMM, DenoisingScore, ScoreStrategy, UNet1D
 from ..estimate.symmetry import Symmetry, TranslationsAndReflections
+from ..execution.batches import evaluate_batch
 from ..fit import fit
 from ..model import LangevinModel
 from ..systems import AsymmetricWells, KuramotoSivashinsky, ScalarMultiplicative, StochasticLorenz63
@@ -154,7 +155,7 @@ def estimated_hours(demo: Demo) -> float:
         return 0.0
     network = demo.score.network.build(demo.system.dimension, key=jax.random.key(0))
     states = jax.random.normal(jax.random.key(1), (_TIMED, demo.system.dimension))
-    run = eqx.filter_jit(lambda network, x: network.in_batch(x))
+    run = eqx.filter_jit(evaluate_batch)
     run(network, states).block_until_ready()
     started = time.monotonic()
     run(network, states).block_until_ready()

@@ -3,6 +3,7 @@
 import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial, singledispatch
 from typing import Any
 
 import jax
@@ -15,12 +16,12 @@ _FEW = 8
 
 
 def one_cpu() -> bool:
-    """Whether everything is computed on the cores of one CPU."""
+    """Return whether everything is computed on the cores of one CPU."""
     return jax.default_backend() == "cpu" and jax.local_device_count() == 1
 
 
 def on_all_cores(function: Callable, *arguments: Sequence) -> list[Any]:
-    """The function of each argument, in order; on one CPU by as many threads as it has cores.
+    """Map a function over its arguments, in order; on one CPU with as many threads as it has cores.
 
     A compiled program of moderate size runs on one core and lets other threads run meanwhile.
     """
@@ -31,15 +32,19 @@ def on_all_cores(function: Callable, *arguments: Sequence) -> list[Any]:
         return list(pool.map(function, *arguments))
 
 
-def for_batches(function: Callable) -> Callable:
-    """The function of one state as one of many: its own form for batches, `in_batch`, if it has one."""
-    return getattr(function, "in_batch", None) or jax.vmap(function)
+@singledispatch
+def evaluate_batch(function: Callable, x: Float[Array, "batch var"], low_precision: bool = False) -> Array:
+    """Evaluate a function of one state at each of many; classes with a faster way to do so register it.
+
+    `low_precision` allows bfloat16 on a GPU, where a class knows that this is enough.
+    """
+    return jax.vmap(function)(x)
 
 
 def times(matrix: Float[Array, "out var"], vectors: Float[Array, "member var"]) -> Float[Array, "member out"]:
-    """Matrix times each vector, without the shortened numbers that a GPU uses for products by default.
+    """Multiply each vector by a matrix, in full float32 precision (no TF32).
 
-    For a few variables it is written as a sum, which is computed together with what is around it.
+    For a few variables it is written as a sum, which the compiler fuses with what is around it.
     """
     if max(matrix.shape) <= _FEW:
         return jnp.sum(matrix * vectors[:, None], axis=-1)
@@ -47,13 +52,12 @@ def times(matrix: Float[Array, "out var"], vectors: Float[Array, "member var"]) 
 
 
 def over_members(function: Callable, x: Float[Array, "member var"]) -> Float[Array, "member out"]:
-    """The function of every member; on one CPU so many at a time that what happens in between stays in its cache."""
-    many = for_batches(function)
+    """Evaluate a function at every member; on one CPU in blocks whose intermediate values stay in its cache."""
     together = min(max(_CACHED // x.shape[1], _FEWEST), _MOST)
     if len(x) < 2 * together or not one_cpu():
-        return many(x)
+        return evaluate_batch(function, x)
     blocks = -(-len(x) // together)
     size = -(-len(x) // blocks)
     padded = jnp.pad(x, ((0, blocks * size - len(x)), (0, 0)))
-    values = jax.lax.map(many, padded.reshape(blocks, size, -1))
+    values = jax.lax.map(partial(evaluate_batch, function), padded.reshape(blocks, size, -1))
     return values.reshape(blocks * size, -1)[: len(x)]

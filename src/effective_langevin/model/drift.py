@@ -5,6 +5,7 @@ import jax
 import jax.numpy as jnp
 
 from ..estimate.score import Score
+from ..execution.batches import evaluate_batch
 from ..execution.compilation import soon_compiled
 
 
@@ -20,6 +21,11 @@ class LangevinDrift(eqx.Module):
     def in_batch(self, x):
         """Every state of a batch."""
         return self.score.in_batch(x, self.phi)
+
+
+@evaluate_batch.register
+def _(drift: LangevinDrift, x, low_precision: bool = False):
+    return drift.in_batch(x)
 
 
 @soon_compiled

@@ -268,7 +268,7 @@ class LangevinModel:
     def _equation(self, members: int = 1) -> Equation:
         """The equation in standardised units, with its Gaussian linear part -<M> C^-1, ready for many members."""
         flat = members >= _MANY or jax.default_backend() == "cpu"
-        score = self.score.function.flat(half=True) if flat else self.score.function
+        score = self.score.function.lower(low_precision=True) if flat else self.score.function
         linear = -self.standardizer.mobility_to_standard(self.closure.mean()) @ np.linalg.inv(self.score.covariance)
         return Equation(
             *self.closure.to_standard(score, self.standardizer),

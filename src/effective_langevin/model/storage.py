@@ -20,7 +20,7 @@ from .._core.errors import ModelFileError
 from ..data import Standardizer, preprocess
 from ..estimate.mobility import Mobility
 from ..estimate.mobility.evidence import MobilityEvidence
-from ..estimate.networks import rebuilt
+from ..estimate.networks import describe_network, rebuild_network
 from ..estimate.score import Score, ScoreEvidence, ScoreFit
 from ..estimate.space import StateSpace
 
@@ -117,7 +117,7 @@ def _dismantle(model: "LangevinModel") -> tuple[dict[str, np.ndarray], dict[str,
     arrays |= stored
     network = score.function.network
     header = {
-        "network": None if network is None else network.architecture,
+        "network": None if network is None else describe_network(network),
         "score": {
             "noise_level": score.noise_level,
             "stein_standard_error": score.stein_standard_error,
@@ -140,7 +140,7 @@ def _assemble(arrays: dict[str, np.ndarray], header: dict[str, Any]) -> dict[str
     dimension = len(header["names"])
     blank = Score.linear(np.eye(dimension))
     if header["network"] is not None:
-        network = rebuilt(header["network"], dimension)
+        network = rebuild_network(header["network"], dimension)
         blank = Score.learned(network, np.eye(dimension), np.zeros(dimension), np.zeros(dimension))
     blank = blank.in_frame(arrays.get("score.frame"))
     leaves, structure = jax.tree_util.tree_flatten_with_path(blank)

@@ -1,32 +1,41 @@
-"""Networks added up."""
+"""Networks made of others."""
 
 from functools import reduce
 from operator import add
-from typing import Any
 
 import equinox as eqx
+import jax.numpy as jnp
+from jax.lax import Precision
 from jaxtyping import Array, Float
 
-from ...execution.batches import for_batches
+from ..circles import Circles
+from .network import AbstractNetwork
 
 
-class Sum(eqx.Module):
+class Residual(AbstractNetwork):
+    """linear x + network(x): with linear = sigma (C + sigma^2)^-1 the network learns what the Gaussian score leaves."""
+
+    linear: Float[Array, "var var"]
+    network: AbstractNetwork
+
+    def __call__(self, x: Float[Array, " var"]) -> Float[Array, " var"]:
+        return jnp.matmul(self.linear, x, precision=Precision.HIGHEST) + self.network(x)
+
+
+class Sum(AbstractNetwork):
     """The sum of networks."""
 
-    networks: tuple[Any, ...]
+    networks: tuple[AbstractNetwork, ...]
 
     def __call__(self, x: Float[Array, " var"]) -> Float[Array, " var"]:
         return reduce(add, (network(x) for network in self.networks))
 
-    def in_batch(self, x: Float[Array, "batch var"], half: bool = False) -> Float[Array, "batch var"]:
-        """A batch of states, with the digits they have."""
-        return reduce(add, (for_batches(network)(x) for network in self.networks))
 
-    def flat(self, dimension: int, half: bool = False) -> "Sum":
-        """The form in which it is stepped fastest."""
-        return Sum(tuple(network.flat(dimension, half) for network in self.networks))
+class OnCircles(AbstractNetwork):
+    """network(cos, sin, ...), periodic by construction: `periods` has None for a variable that is not an angle."""
 
-    @property
-    def architecture(self) -> dict[str, Any]:
-        """What `rebuilt` needs to make networks of the same shape."""
-        return {"kind": "Sum", "networks": [network.architecture for network in self.networks]}
+    network: AbstractNetwork
+    periods: tuple[float | None, ...] = eqx.field(static=True)
+
+    def __call__(self, x: Float[Array, " var"]) -> Float[Array, " var"]:
+        return self.network(Circles(self.periods).embedded(x, library=jnp))

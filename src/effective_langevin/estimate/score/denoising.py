@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -9,16 +10,17 @@ import numpy as np
 
 from ..._core import checks, keys
 from ..._core.types import Samples
+from ...execution.batches import evaluate_batch
 from ...execution.compilation import soon_compiled
 from ..circles import Circles
-from ..networks import MLP, NetworkStrategy, OnCircles, Residual
+from ..networks import MLP, NetworkStrategy, OnCircles, Residual, freeze, scale
 from ..symmetry import Symmetry
 from .evidence import ScoreEvidence
 from .noise_level import choose_noise_level, gaussian_if_as_good
 from .preconditioning import covariance_matrix
 from .score import Score
 from .strategy import LearnedScore
-from .training import Schedule, Trained, mean_square, train
+from .training import Schedule, mean_square, train
 
 _HELD_OUT = 1 << 14
 _PILOT = 6
@@ -106,9 +108,9 @@ class DenoisingScore:
             label="Training the score",
             held_out=test,
         )
-        fitted = frozen(trained, data, key=keys.named(key, "frozen"))
+        fitted = freeze_over_samples(trained.network, data, key=keys.named(key, "frozen"))
         angles = symmetry.angles if isinstance(symmetry, Circles) else ()
-        return Score.trained_on(samples, fitted.scaled_by(-1 / sigma), sigma, tail=0.0, angles=angles), trained
+        return Score.trained_on(samples, scale(fitted, -1 / sigma), sigma, tail=0.0, angles=angles), trained
 
     def _network(self, samples: Samples, sigma: float, symmetry: Symmetry, *, key: jax.Array):
         """A fresh network beside the Gaussian score; on circles, where there is none, by itself."""
@@ -162,12 +164,12 @@ class Denoising:
         (x, z), sigma = batch, data[1]
         if self.antithetic:
             x, z = jnp.concatenate([x, x]), jnp.concatenate([z, -z])
-        return mean_square(network.in_batch(x + sigma * z, half=True) - z)
+        return mean_square(evaluate_batch(network, x + sigma * z, low_precision=True) - z)
 
     def held_out_loss(self, network, held_out):
         """The denoising loss at fixed states and fixed noise."""
         y, z = held_out
-        return mean_square(network.in_batch(y) - z)
+        return mean_square(evaluate_batch(network, y) - z)
 
 
 def perturbed_pairs(samples: Samples, sigma: float, *, key: jax.Array) -> tuple[jax.Array, jax.Array]:
@@ -177,14 +179,12 @@ def perturbed_pairs(samples: Samples, sigma: float, *, key: jax.Array) -> tuple[
     return jnp.concatenate([x + sigma * z, x - sigma * z]), jnp.concatenate([z, -z])
 
 
-def frozen(trained: Trained, data, *, key: jax.Array):
-    """The network with any normalisation frozen over perturbed training samples."""
+def freeze_over_samples(network: Any, data, *, key: jax.Array) -> Any:
+    """Freeze any normalisation of a network at its statistics over perturbed training samples."""
     samples, sigma = data
     rows = jax.random.randint(key, (min(len(samples), _HELD_OUT),), 0, len(samples))
     x = samples[rows]
-    return _frozen(trained.network, x + sigma * jax.random.normal(key, x.shape))
+    return _freeze(network, x + sigma * jax.random.normal(key, x.shape))
 
 
-@soon_compiled
-def _frozen(network, states):
-    return network.frozen(states)
+_freeze = soon_compiled(freeze)

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..._core import checks, keys
 from ..._core.types import Samples
-from ..networks import Sum
+from ..networks import Sum, scale
 from ..symmetry import Symmetry
 from .kgmm import KGMM
 from .preconditioning import covariance_matrix
@@ -49,7 +49,7 @@ class Extrapolated:
         wider = replace(self.score, noise_level=float(np.sqrt(2) * near.noise_level))
         key = keys.named(key, "wider noise")
         far = LearnedScore.from_result(wider.learn(train, held_out, symmetry=symmetry, key=key))
-        networks = near.function.network.scaled_by(2.0), far.function.network.scaled_by(-1.0)
+        networks = scale(near.function.network, 2.0), scale(far.function.network, -1.0)
         precision = jnp.asarray(np.linalg.inv(symmetry.project(covariance_matrix(train))), jnp.float32)
         score = eqx.tree_at(lambda s: (s.network, s.precision), near.function, (Sum(networks), precision))
         return LearnedScore(score, 0.0, replace(near.evidence, extrapolated_from=near.noise_level))

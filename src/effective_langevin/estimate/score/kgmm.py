@@ -16,8 +16,9 @@ import numpy as np
 
 from ..._core import checks, keys, progress
 from ..._core.types import Samples, Vector
+from ...execution.batches import evaluate_batch
 from ..circles import Circles
-from ..networks import MLP
+from ..networks import MLP, scale
 from ..partition import Tree, grow_tree, segment_sums
 from ..symmetry import Symmetry
 from . import circular_density
@@ -104,8 +105,8 @@ class KGMM:
 
     def _fit(self, tree: Tree, samples: Samples, sigma: float, max_draws: int, steps: int, *, key: jax.Array):
         means = average_noise(tree, samples, sigma, max_draws, key=keys.named(key, "draws"))
-        trained, scale = _interpolate(means, MLP(self.hidden), steps, key=keys.named(key, "network"))
-        score = Score.trained_on(samples, trained.network.scaled_by(scale), sigma)
+        trained, size = _interpolate(means, MLP(self.hidden), steps, key=keys.named(key, "network"))
+        score = Score.trained_on(samples, scale(trained.network, size), sigma)
         return score, ScoreEvidence(
             cells=tree.cells,
             draws=means.draws,
@@ -195,11 +196,11 @@ def _errors(draws: np.ndarray, sigma: float, width: int) -> tuple[float, float]:
 
 def _interpolate(means: CellScores, network: MLP, steps: int, *, key: jax.Array):
     """Fit the network to the cell scores, in units of their own size."""
-    scale = float(np.sqrt(means.weights @ (means.scores**2).mean(axis=1)))
-    data = tuple(jnp.asarray(a, jnp.float32) for a in (means.centres, means.scores / scale, means.weights))
+    size = float(np.sqrt(means.weights @ (means.scores**2).mean(axis=1)))
+    data = tuple(jnp.asarray(a, jnp.float32) for a in (means.centres, means.scores / size, means.weights))
     schedule = Schedule(epochs=-(-steps // _EPOCH), steps_per_epoch=min(steps, _EPOCH), learning_rate=5e-3)
     fresh = network.build(means.centres.shape[1], key=key)
-    return train(fresh, WeightedCells(), data, schedule, key=key, label="Fitting the network"), scale
+    return train(fresh, WeightedCells(), data, schedule, key=key, label="Fitting the network"), size
 
 
 @dataclass(frozen=True)
@@ -213,7 +214,7 @@ class WeightedCells:
     def loss(self, network, data, batch):
         """The weighted error."""
         centres, scores, weights = data
-        return jnp.sum(weights[:, None] * (network.in_batch(centres) - scores) ** 2)
+        return jnp.sum(weights[:, None] * (evaluate_batch(network, centres) - scores) ** 2)
 
     def held_out_loss(self, network, held_out):
         """The same on other cells."""

@@ -10,8 +10,9 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from ..._core.types import Matrix, Samples, Vector
-from ...execution.batches import for_batches, on_all_cores, one_cpu, over_members, times
+from ...execution.batches import evaluate_batch, on_all_cores, one_cpu, over_members, times
 from ...execution.compilation import soon_compiled
+from ...execution.lowering import absorb_matrix, lower
 from ..networks import Residual
 from .preconditioning import covariance_matrix
 
@@ -81,7 +82,7 @@ class Score(eqx.Module):
             return -self._gained(times(self.precision, x))
         inside = jnp.clip(x, self.low, self.high)
         beyond = x - inside
-        value = self._gained(for_batches(self.network)(inside))
+        value = self._gained(evaluate_batch(self.network, inside))
         outwards = value * beyond > 0
         fade = jnp.exp(-0.25 * jnp.sum(beyond**2, axis=1, keepdims=True) ** 2)
         return fade * jnp.where(outwards, 0.0, value) - times(self.precision, beyond)
@@ -99,30 +100,34 @@ class Score(eqx.Module):
         """The score of x, from that of W x for a symmetric W."""
         return replace(self, frame=None if frame is None else jnp.asarray(frame, jnp.float32))
 
-    def flat(self, half: bool = False) -> "Score":
-        """The same score in the form in which it is stepped fastest; with half the digits where that is faster.
+    def lower(self, low_precision: bool = False) -> "Score":
+        """Return the same score in the form that is stepped fastest; `low_precision` allows bfloat16 on a GPU.
 
-        Only beside a linear part: a network on its own holds the weak pull of wide directions, of the order of the
-        noise level, within an output of order one, and rounding to 1 in 500 would change it.
+        Only beside a linear part: a network alone holds the weak pull of wide directions, of the order of the
+        smoothing width, within an output of order one, and rounding to 1 in 500 would change it.
         """
         if self.network is None:
             return self
-        half = half and isinstance(self.network, Residual)
-        network = self.network.flat(len(self.low), half)
-        if self.gain is None or not (isinstance(network, Residual) and hasattr(network.network, "followed_by")):
-            return replace(self, network=network)
-        return replace(self, network=network.followed_by(self.gain), gain=None)
+        beside_linear = isinstance(self.network, Residual)
+        network = lower(self.network, len(self.low), low_precision and beside_linear)
+        absorbed = absorb_matrix(network, self.gain) if beside_linear and self.gain is not None else None
+        return replace(self, network=network) if absorbed is None else replace(self, network=absorbed, gain=None)
 
     def over(self, samples: Samples) -> Samples:
-        """grad ln p at many states, in blocks of bounded memory, shared out over the cores of a CPU."""
+        """Return grad ln p at many states, in blocks of bounded memory, on all cores of a CPU."""
         block = int(np.clip(_power_of_two(len(samples)) // 4, *_CACHED_BLOCKS)) if one_cpu() else _BLOCK
-        score = self.flat()
+        score = self.lower()
 
         def evaluate(i: int) -> Samples:
             part = samples[i : i + block]
             return np.asarray(_evaluate(score, _filled(part)))[: len(part)]
 
         return np.concatenate(on_all_cores(evaluate, range(0, len(samples), block)) or [np.empty(samples.shape)])
+
+
+@evaluate_batch.register
+def _(score: Score, x, low_precision: bool = False):
+    return score.in_batch(x)
 
 
 def _filled(samples: Samples) -> Samples:

@@ -1,4 +1,4 @@
-"""A frozen U-Net on a short ring, on a CPU: its convolutions as products in Fourier modes, with nothing to copy.
+"""A frozen U-Net on a short grid, on a CPU: its convolutions as products in Fourier modes, with nothing to copy.
 
 Fields are (point, channel, batch). The real Fourier transform is a product with a small matrix whose rows are (cosine,
 sine) of one wave after the other; the mean and the shortest wave, both alone, make up the last pair. A pair of modes
@@ -14,6 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from .batches import evaluate_batch
 from .convolution import Convolution, kernel_modes, transforms
 
 Ring = Float[Array, "point channel batch"]
@@ -100,19 +101,20 @@ class ModalUNet(eqx.Module):
         return cls(encoder, down, bottleneck, decoder, Pointwise.of(network.out, points), channels)
 
     def __call__(self, x: Float[Array, " var"]) -> Float[Array, " var"]:
-        return self.in_batch(x[None])[0]
+        return evaluate_batch(self, x[None])[0]
 
-    def in_batch(self, x: Float[Array, "batch var"], half: bool = False) -> Float[Array, "batch var"]:
-        """A batch of states, with the digits it has."""
-        h, skips = x.reshape(len(x), self.channels, -1).transpose(2, 1, 0), []
-        for block, down in zip(self.encoder, self.down):
-            h = _through(block, h)
-            skips.append(h)
-            h = down(h)
-        h = _through(self.bottleneck, h)
-        for block, skip in zip(self.decoder, reversed(skips)):
-            h = _through(block, h, skip)
-        return self.out(h).transpose(2, 1, 0).reshape(x.shape)
+
+@evaluate_batch.register
+def _(network: ModalUNet, x, low_precision=False):
+    h, skips = x.reshape(len(x), network.channels, -1).transpose(2, 1, 0), []
+    for block, down in zip(network.encoder, network.down):
+        h = _apply_block(block, h)
+        skips.append(h)
+        h = down(h)
+    h = _apply_block(network.bottleneck, h)
+    for block, skip in zip(network.decoder, reversed(skips)):
+        h = _apply_block(block, h, skip)
+    return network.out(h).transpose(2, 1, 0).reshape(x.shape)
 
 
 def _modal_pair(convolutions: Any, points: int, *inputs: int) -> tuple[ModalConvolution, ModalConvolution]:
@@ -120,7 +122,7 @@ def _modal_pair(convolutions: Any, points: int, *inputs: int) -> tuple[ModalConv
     return ModalConvolution.of(first, points, *inputs), ModalConvolution.of(second, points, len(first.bias))
 
 
-def _through(block: tuple[ModalConvolution, ModalConvolution], *fields: Ring) -> Ring:
+def _apply_block(block: tuple[ModalConvolution, ModalConvolution], *fields: Ring) -> Ring:
     first, second = block
     return jax.nn.swish(second(jax.nn.swish(first(*fields))))
 

@@ -1,0 +1,127 @@
+"""How each network runs over many states and many steps, is scaled, and is frozen after training.
+
+Registered here by class, so that a network is read as its definition.
+"""
+
+from collections.abc import Callable
+from functools import reduce, singledispatch
+from operator import add
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jax.lax import Precision
+from jaxtyping import Array, Float
+
+from ...execution.batches import evaluate_batch
+from ...execution.convolution import SHORT_GRID, on_cpu
+from ...execution.flat import FlatUNet
+from ...execution.grid import OnCorners
+from ...execution.lowering import absorb_matrix, lower
+from ...execution.modal import ModalUNet
+from .combined import OnCircles, Residual, Sum
+from .grid import OnGrid
+from .mlp import Layers
+from .unet import UNet
+
+Batch = Float[Array, "batch var"]
+
+
+@evaluate_batch.register
+def _(network: UNet, x: Batch, low_precision: bool = False) -> Batch:
+    return network.map_batch(x, low_precision)
+
+
+@evaluate_batch.register
+def _(network: Residual, x: Batch, low_precision: bool = False) -> Batch:
+    linear = jnp.matmul(x, network.linear.T, precision=Precision.HIGHEST)
+    return linear + evaluate_batch(network.network, x, low_precision)
+
+
+@evaluate_batch.register
+def _(network: Sum, x: Batch, low_precision: bool = False) -> Batch:
+    return reduce(add, (evaluate_batch(part, x) for part in network.networks))
+
+
+@lower.register
+def _(network: UNet, dimension: int, low_precision: bool = False) -> Any:
+    if not on_cpu():
+        return convert(FlatUNet, network, dimension, jnp.bfloat16 if low_precision else jnp.float32)
+    short = dimension // network.description.channels <= SHORT_GRID
+    return convert(ModalUNet, network, dimension, jnp.float32) if short else network
+
+
+@eqx.filter_jit
+def convert(form: type[FlatUNet] | type[ModalUNet], network: UNet, dimension: int, dtype: Any) -> Any:
+    """Convert a U-Net in one program: its many small steps would each be compiled on their own."""
+    return jax.tree.map(lambda array: array.astype(dtype), form.of(network, dimension))
+
+
+@lower.register
+def _(network: OnGrid, dimension: int, low_precision: bool = False) -> OnCorners:
+    return OnCorners.of(network.values, network.periods)
+
+
+@lower.register
+def _(network: Residual, dimension: int, low_precision: bool = False) -> Residual:
+    return Residual(network.linear, lower(network.network, dimension, low_precision))
+
+
+@lower.register
+def _(network: Sum, dimension: int, low_precision: bool = False) -> Sum:
+    return Sum(tuple(lower(part, dimension, low_precision) for part in network.networks))
+
+
+@absorb_matrix.register
+def _(network: Residual, matrix: Float[Array, "var var"]) -> Residual | None:
+    inner = absorb_matrix(network.network, matrix)
+    linear = jnp.matmul(matrix, network.linear, precision=Precision.HIGHEST)
+    return None if inner is None else Residual(linear, inner)
+
+
+@singledispatch
+def scale(network: Any, factor: float) -> Any:
+    """Return the network times a number, absorbed in its last layer."""
+    raise TypeError(f"No `scale` is registered for networks of class {type(network).__name__}.")
+
+
+def _scale_layer(network: Any, factor: float, layer: Callable[[Any], Any]) -> Any:
+    def ends(network: Any) -> tuple[Any, Any]:
+        return layer(network).weight, layer(network).bias
+
+    return eqx.tree_at(ends, network, tuple(factor * end for end in ends(network)))
+
+
+@scale.register
+def _(network: Layers, factor: float) -> Layers:
+    return _scale_layer(network, factor, lambda network: network.layers[-1])
+
+
+@scale.register
+def _(network: UNet, factor: float) -> UNet:
+    return _scale_layer(network, factor, lambda network: network.out)
+
+
+@scale.register
+def _(network: Residual, factor: float) -> Residual:
+    return Residual(factor * network.linear, scale(network.network, factor))
+
+
+@scale.register
+def _(network: OnCircles, factor: float) -> OnCircles:
+    return OnCircles(scale(network.network, factor), network.periods)
+
+
+@singledispatch
+def freeze(network: Any, x: Batch) -> Any:
+    """Return the network as used after training, any normalisation frozen at its statistics over `x`."""
+    return network
+
+
+freeze.register(UNet, UNet.freeze)
+
+
+@freeze.register
+def _(network: Residual, x: Batch) -> Residual:
+    return Residual(network.linear, freeze(network.network, x))
