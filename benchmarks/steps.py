@@ -12,7 +12,7 @@ import effective_langevin as el
 from effective_langevin.estimate.networks import Residual
 from effective_langevin.estimate.score import Score
 from effective_langevin.estimate.score.denoising import Denoising
-from effective_langevin.estimate.score.training import Schedule, _epoch, laid_out
+from effective_langevin.estimate.score.training import Schedule, _run_epoch, flatten_weights
 from effective_langevin.estimate.symmetry import NoSymmetry
 from effective_langevin.model.drift import LangevinDrift
 from effective_langevin.simulate import integrate
@@ -76,7 +76,7 @@ def training(base: int, batch: int, normalization: str, symmetric: bool, steps: 
     network = el.UNet1D(base=base, normalization=normalization).build(POINTS, key=jax.random.key(0))
     symmetry = el.TranslationsAndReflections(parity=-1, continuous=True) if symmetric else NoSymmetry()
     objective, schedule = Denoising(symmetry, batch, True), Schedule(10, steps, 1e-3, 0.01, 0.999, None)
-    weights, form = laid_out(Residual(jnp.eye(POINTS), network))
+    weights, form = flatten_weights(Residual(jnp.eye(POINTS), network))
     state = (weights, weights, weights, schedule.optimiser().init(weights))
     data = (jax.random.normal(jax.random.key(1), (max(steps * batch, 1000), POINTS)), jnp.float32(0.2))
-    return lambda: ready(_epoch(state, form, objective, data, jax.random.key(2), schedule))
+    return lambda: ready(_run_epoch(state, form, objective, data, jax.random.key(2), schedule))

@@ -57,18 +57,18 @@ def ours(network, samples: np.ndarray, batch: int, steps: int):
     import jax.numpy as jnp
 
     from effective_langevin.estimate.score.denoising import Denoising
-    from effective_langevin.estimate.score.training import Schedule, _epoch, laid_out
+    from effective_langevin.estimate.score.training import Schedule, _run_epoch, flatten_weights
     from effective_langevin.estimate.symmetry import NoSymmetry
 
     schedule = Schedule(epochs=1000, steps_per_epoch=steps, learning_rate=1e-3)
-    weights, form = laid_out(network)
+    weights, form = flatten_weights(network)
     memory = {"state": (weights, weights, weights, schedule.optimiser().init(weights)), "epoch": 0}
     data = (jnp.asarray(samples), jnp.float32(LEVEL))
     objective = Denoising(NoSymmetry(), batch, antithetic=False)
 
     def run() -> float:
         key = jax.random.fold_in(jax.random.key(0), memory["epoch"])
-        memory["state"], losses = ready(_epoch(memory["state"], form, objective, data, key, schedule))
+        memory["state"], losses = ready(_run_epoch(memory["state"], form, objective, data, key, schedule))
         memory["epoch"] += 1
         return float(losses.mean())
 

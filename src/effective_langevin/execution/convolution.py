@@ -7,7 +7,8 @@ the arithmetic, which matrix units do in no time, and nothing to copy. On a GPU 
 copies of the input with one matrix. The forms on a GPU give the same bits every time, unlike the library's convolution.
 """
 
-from functools import cache, partial
+from functools import cache
+from typing import Any
 
 import equinox as eqx
 import jax
@@ -87,9 +88,8 @@ def by_mode(h: Fields, kernel: Kernel) -> Fields:
     return jnp.tensordot(jnp.asarray(to_points, h.dtype), answers, 1).transpose(1, 0, 2)
 
 
-@partial(jax.custom_vjp, nondiff_argnums=(1, 2))
-def write_out(kernel: Kernel, points: int, stride: int = 1) -> Float[Array, "point input pointout output"]:
-    """Return the matrix of a convolution: the tap of the kernel that reaches from each input to each output."""
+def _write_out(kernel: Kernel, points: int, stride: int = 1):
+    """Return the matrix of a convolution, (point, input, point out, output): which tap reaches where."""
     reached = _reached_inputs(points, len(kernel), stride)[:, None, :] == np.arange(points)[:, None]
     return sum(jnp.where(at[:, None, :, None], tap[:, None, :], 0.0) for at, tap in zip(reached, kernel))
 
@@ -100,6 +100,7 @@ def _sum_diagonals(points, stride, kernel, gradient):
     return (jnp.stack([gradient[at, :, np.arange(len(at)), :].sum(axis=0) for at in reached]),)
 
 
+write_out: Any = jax.custom_vjp(_write_out, nondiff_argnums=(1, 2))
 write_out.defvjp(lambda kernel, points, stride: (write_out(kernel, points, stride), kernel), _sum_diagonals)
 
 

@@ -27,10 +27,7 @@ from .unet import UNet
 
 Batch = Float[Array, "batch var"]
 
-
-@evaluate_batch.register
-def _(network: UNet, x: Batch, low_precision: bool = False) -> Batch:
-    return network.map_batch(x, low_precision)
+evaluate_batch.register(UNet, UNet.map_batch)
 
 
 @evaluate_batch.register
@@ -86,31 +83,19 @@ def scale(network: Any, factor: float) -> Any:
     raise TypeError(f"No `scale` is registered for networks of class {type(network).__name__}.")
 
 
-def _scale_layer(network: Any, factor: float, layer: Callable[[Any], Any]) -> Any:
+def _scale_layer(layer: Callable[[Any], Any]) -> Callable[[Any, float], Any]:
+    """Return the function that multiplies weight and bias of one layer."""
+
     def ends(network: Any) -> tuple[Any, Any]:
         return layer(network).weight, layer(network).bias
 
-    return eqx.tree_at(ends, network, tuple(factor * end for end in ends(network)))
+    return lambda network, factor: eqx.tree_at(ends, network, tuple(factor * end for end in ends(network)))
 
 
-@scale.register
-def _(network: Layers, factor: float) -> Layers:
-    return _scale_layer(network, factor, lambda network: network.layers[-1])
-
-
-@scale.register
-def _(network: UNet, factor: float) -> UNet:
-    return _scale_layer(network, factor, lambda network: network.out)
-
-
-@scale.register
-def _(network: Residual, factor: float) -> Residual:
-    return Residual(factor * network.linear, scale(network.network, factor))
-
-
-@scale.register
-def _(network: OnCircles, factor: float) -> OnCircles:
-    return OnCircles(scale(network.network, factor), network.periods)
+scale.register(Layers, _scale_layer(lambda network: network.layers[-1]))
+scale.register(UNet, _scale_layer(lambda network: network.out))
+scale.register(Residual, lambda network, by: Residual(by * network.linear, scale(network.network, by)))
+scale.register(OnCircles, lambda network, by: OnCircles(scale(network.network, by), network.periods))
 
 
 @singledispatch
@@ -120,8 +105,4 @@ def freeze(network: Any, x: Batch) -> Any:
 
 
 freeze.register(UNet, UNet.freeze)
-
-
-@freeze.register
-def _(network: Residual, x: Batch) -> Residual:
-    return Residual(network.linear, freeze(network.network, x))
+freeze.register(Residual, lambda network, x: Residual(network.linear, freeze(network.network, x)))

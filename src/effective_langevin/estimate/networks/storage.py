@@ -26,7 +26,8 @@ def describe_network(network: AbstractNetwork) -> dict[str, Any]:
 def rebuild_network(description: dict[str, Any], dimension: int) -> AbstractNetwork:
     """Return a network of a stored shape, with weights that still have to be filled in."""
     settings = {name: tuple(value) if isinstance(value, list) else value for name, value in description.items()}
-    return _KINDS[settings.pop("kind")].rebuild(settings, dimension)
+    del settings["kind"]
+    return _KINDS[description["kind"]].rebuild(settings, dimension)
 
 
 class _Kind(NamedTuple):

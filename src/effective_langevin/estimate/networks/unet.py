@@ -132,8 +132,8 @@ class UNet1D:
 
     Examples
     --------
-    >>> el.UNet1D(base=8, multipliers=(1, 2)).build(16, key=jax.random.key(0))(np.zeros(16)).shape
-    (16,)
+    >>> el.DenoisingScore(network=el.UNet1D(base=8, multipliers=(1, 2)), noise_level=0.1).network.channels
+    1
     """
 
     base: int = 16

@@ -41,29 +41,29 @@ class Tree(eqx.Module):
         return len(self.counts)
 
     def descend(self, points: Float[Array, "sample var"]) -> Int[Array, " sample"]:
-        """Cell of each point, by following the hyperplanes from the root (traceable, one block)."""
+        """Return the cell of each point, following the hyperplanes from the root (traceable, one block)."""
 
         def level(_, node):
-            child = self.children[node, _beyond(points, node, self.normals, self.offsets).astype(jnp.int32)]
+            child = self.children[node, _lies_beyond(points, node, self.normals, self.offsets).astype(jnp.int32)]
             return jnp.where(child < 0, node, child)
 
         leaf = jax.lax.fori_loop(0, self.depth, level, jnp.zeros(len(points), jnp.int32))
         return self.cell_of_leaf[leaf]
 
     def assign(self, points: Samples) -> np.ndarray:
-        """Cell of each point, in blocks of bounded memory."""
+        """Return the cell of each point, in blocks of bounded memory."""
         blocks = [_descend(self, points[i : i + _BLOCK]) for i in range(0, len(points), _BLOCK)]
         return np.concatenate([np.asarray(b) for b in blocks])
 
 
-def _beyond(points, row, normals, offsets):
-    """Whether each point lies beyond the hyperplane in its row; one wording for all, so that rounding is the same."""
+def _lies_beyond(points, row, normals, offsets):
+    """Tell which points lie beyond the hyperplane in their row; one formula for all, so that rounding is the same."""
     return jnp.sum(points * normals[row], axis=1) > offsets[row]
 
 
-@eqx.filter_jit
-def _descend(tree: Tree, points):
-    return tree.descend(jnp.asarray(points, jnp.float32))
+_descend = eqx.filter_jit(lambda tree, points: tree.descend(jnp.asarray(points, jnp.float32)))
+_sides = jax.jit(_lies_beyond)
+_gather = jax.jit(lambda points, rows: points[rows])
 
 
 def grow_tree(points: Samples, *, cells: int | None = None, min_mass: float | None = None, key: jax.Array) -> Tree:
@@ -78,44 +78,44 @@ def grow_tree(points: Samples, *, cells: int | None = None, min_mass: float | No
     else:
         target, floor = len(points), 2 * checks.fraction("min_mass", min_mass) * len(points)
     capacity = min(target, int(2 * len(points) / max(floor, 2)) + 1)
-    return _Growth(np.asarray(points, np.float32), min(target, len(points)), floor, capacity).run(key)
+    growth = _Growth(np.asarray(points, np.float32), min(target, len(points)), floor, capacity)
+    rng = np.random.default_rng(np.asarray(jax.random.key_data(key)))
+    with progress.task("Growing the partition", 1) as tick:
+        while len(active := growth.nodes_to_split()):
+            growth.split(active, rng)
+        tick(1, f"{growth.leaves.sum()} cells")
+    return growth.finish()
 
 
 class _Growth:
-    """The growing tree: tables with one row per node, the node of every sample, and the samples sorted by node."""
+    """The growing tree: tables with one row per node, and the node of every sample."""
 
     def __init__(self, points: np.ndarray, target: int, floor: float, capacity: int):
         self.points, self.target, self.floor, self.capacity = jnp.asarray(points), target, floor, capacity
         self.node_of_sample = np.zeros(len(points), np.int32)
         self.nodes = _new_nodes(np.array([len(points)]), np.array([0]), points.shape[1])
 
-    def run(self, key: jax.Array) -> Tree:
-        rng = np.random.default_rng(np.asarray(jax.random.key_data(key)))
-        with progress.task("Growing the partition", 1) as tick:
-            while len(active := self._nodes_to_split()):
-                self._split(active, rng)
-            tick(1, f"{self._leaves().sum()} cells")
-        return self._finished()
-
-    def _leaves(self) -> np.ndarray:
+    @property
+    def leaves(self) -> np.ndarray:
+        """Which nodes have no children."""
         return self.nodes["children"][:, 0] < 0
 
-    def _nodes_to_split(self) -> np.ndarray:
-        """Open leaves over the floor, most populated first, at most as many as cells are still wanted."""
-        counts, leaves = self.nodes["counts"], self._leaves()
+    def nodes_to_split(self) -> np.ndarray:
+        """Return open leaves over the floor, most populated first, at most as many as cells are still wanted."""
+        counts, leaves = self.nodes["counts"], self.leaves
         candidates = np.flatnonzero(leaves & ~self.nodes["closed"] & (counts > max(self.floor, 1)))
         candidates = candidates[np.argsort(-counts[candidates], kind="stable")]
         if len(candidates) and self.floor <= 1:
             candidates = candidates[counts[candidates] > 0.5 * counts[candidates[0]]]
         return candidates[: min(self.target - leaves.sum(), self.capacity)]
 
-    def _split(self, active: np.ndarray, rng: np.random.Generator) -> None:
+    def split(self, active: np.ndarray, rng: np.random.Generator) -> None:
         """Cut the active nodes; one with an empty side (coinciding points) is closed instead."""
         nodes, known, size = self.nodes, len(self.nodes["counts"]), len(active)
         slot_of_node = np.full(known, self.capacity, np.int32)
         slot_of_node[active] = np.arange(size)
         slot = slot_of_node[self.node_of_sample]
-        normals, offsets = self._cuts(active, rng)
+        normals, offsets = self._find_cuts(active, rng)
         beyond = np.asarray(_sides(self.points, slot, normals, offsets)).astype(np.int8)
         sizes = np.bincount(2 * slot + beyond, minlength=2 * size)[: 2 * size].reshape(-1, 2)
         divides = sizes.min(axis=1) > 0
@@ -130,27 +130,25 @@ class _Growth:
         self.nodes = {name: np.concatenate([nodes[name], born[name]]) for name in nodes}
         self.node_of_sample = moves[self.node_of_sample, beyond]
 
-    def _cuts(self, active: np.ndarray, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+    def _find_cuts(self, active: np.ndarray, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
         """Normal and offset of every active node; zeros fill the tables, and their last row is for all other nodes."""
-        dimension, exact = self.points.shape[1], jax.default_backend() != "cpu"
+        (rows, dimension), exact = self.points.shape, jax.default_backend() != "cpu"
         normals, offsets = np.zeros((self.capacity + 1, dimension), np.float32), np.zeros(self.capacity + 1, np.float32)
-        counts, found = self.nodes["counts"][active], []
+        counts, found = self.nodes["counts"], []
+        # A column for every node with the rows of its samples in order: a sort in linear time.
+        one_per_row = np.ones(rows, bool), self.node_of_sample, np.arange(rows + 1)
+        rows_by_node = sp.csr_array(one_per_row, shape=(rows, len(counts))).tocsc()
         with jax.enable_x64(exact):
-            for places, rows, valid in _batches(self._rows_by_node(), active, counts, rng):
+            for places, rows, valid in _batches(rows_by_node, active, counts[active], rng):
                 start = rng.standard_normal((len(rows), dimension), np.float32)
-                found.append((places, _two_means(_gathered(self.points, rows), valid, start, exact)))
+                found.append((places, _two_means(_gather(self.points, rows), valid, start, exact)))
         for places, cut in found:
             normals[places], offsets[places] = (np.asarray(a)[: len(places)] for a in cut)
         return normals, offsets
 
-    def _rows_by_node(self) -> sp.csc_array:
-        """A column for every node with the rows of its samples in order: a sort in linear time."""
-        rows, columns = len(self.points), len(self.nodes["counts"])
-        one_per_row = np.ones(rows, bool), self.node_of_sample, np.arange(rows + 1)
-        return sp.csr_array(one_per_row, shape=(rows, columns)).tocsc()
-
-    def _finished(self) -> Tree:
-        leaves = self._leaves()
+    def finish(self) -> Tree:
+        """Number the leaves and measure the cells."""
+        leaves = self.leaves
         cell_of_leaf = np.where(leaves, np.cumsum(leaves) - 1, -1).astype(np.int32)
         labels = cell_of_leaf[self.node_of_sample]
         counts = np.bincount(labels, minlength=leaves.sum())
@@ -193,12 +191,8 @@ def _batches(table: sp.csc_array, active: np.ndarray, counts: np.ndarray, rng: n
             yield places, table.indices[first + place], column < count
 
 
-_sides = jax.jit(_beyond)
-_gathered = jax.jit(lambda points, rows: points[rows])
-
-
 def segment_sums(values, segment, count: int, exact: bool):
-    """Sum of the values in each segment.
+    """Sum the values in each segment.
 
     On a GPU the order of a sum is not fixed, and with it its last bits. With `exact` the values are added as integers,
     multiples of 2^-30, for which the order does not matter; this needs 64-bit integers to be enabled.

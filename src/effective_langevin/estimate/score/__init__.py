@@ -2,14 +2,12 @@
 
 from ..networks import MLP, UNet1D
 from .denoising import DenoisingScore
-from .evidence import ScoreEvidence
+from .evidence import LearnedScore, ScoreEvidence
 from .extrapolated import Extrapolated
-from .fit_score import estimate_score
-from .fitted import ScoreFit
+from .fit_score import ScoreFit, ScoreStrategy, estimate_score
 from .gaussian import Gaussian
 from .kgmm import KGMM
 from .score import Score
-from .strategy import LearnedScore, ScoreStrategy
 
 __all__ = [
     "KGMM",

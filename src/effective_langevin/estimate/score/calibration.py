@@ -12,7 +12,7 @@ _BLOCK = 1 << 20
 
 
 def perturbed(samples: Samples, spread: float | Matrix, *, key: jax.Array) -> Samples:
-    """y = x + sigma z, or x + spread z: samples of p_sigma."""
+    """Return y = x + sigma z, or x + spread z: samples of p_sigma."""
     if not np.any(spread):
         return samples
     noise = np.asarray(jax.random.normal(key, samples.shape), samples.dtype)

@@ -15,11 +15,10 @@ from ...execution.compilation import soon_compiled
 from ..circles import Circles
 from ..networks import MLP, NetworkStrategy, OnCircles, Residual, freeze, scale
 from ..symmetry import Symmetry
-from .evidence import ScoreEvidence
+from .evidence import LearnedScore, ScoreEvidence
 from .noise_level import choose_noise_level, gaussian_if_as_good
 from .preconditioning import covariance_matrix
 from .score import Score
-from .strategy import LearnedScore
 from .training import Schedule, mean_square, train
 
 _HELD_OUT = 1 << 14
@@ -29,13 +28,49 @@ _MANY_SAMPLES = 1 << 21
 
 @dataclass(frozen=True)
 class DenoisingScore:
-    """Minimise 1/2 |eps(x + sigma z) - z|^2; the score of p_sigma is -eps / sigma. For any dimension.
+    """Denoising score matching with a network, for any dimension.
 
-    Every epoch sees `epoch_samples` samples drawn without replacement. With `precondition` the network learns what the
-    Gaussian score sigma (C + sigma^2)^-1 y leaves over; with `antithetic` every sample is used with z and with -z,
-    which removes the larger part of the noise in the gradient. `average` is the memory of the running mean of the
-    weights; training stops when the held-out loss has not improved for `patience` epochs. The noise goes along with the
-    spread of the data in each direction, down to a variance of `narrowest`; `inf`: the same noise in all directions.
+    Minimises < |eps(x + sigma z) - z|^2 > / 2 over samples x and normal z; the score of the smoothed density p_sigma
+    is -eps / sigma.
+
+    Parameters
+    ----------
+    network : MLP or UNet1D, default MLP()
+        The network eps; any description with a method `build`.
+    noise_level : float, optional
+        Smoothing width sigma in units of the spread of the data. By default it is chosen by the held-out loss of short
+        trainings, and the Gaussian score is taken where it is as good on held-out samples.
+    batch : int, default 1024
+        Samples per step.
+    epochs : int, default 60
+        Number of passes, each over `epoch_samples` samples.
+    epoch_samples : int, default 100000
+        Samples per epoch, drawn without replacement where there are enough.
+    learning_rate : float, default 2e-3
+        Rate of Adam at its peak.
+    final_rate : float, default 0.01
+        Rate at the last step, in units of `learning_rate`.
+    average : float, default 0.995
+        Memory of the running mean of the weights, which is what is kept.
+    patience : int, optional
+        Stop when the held-out loss has not improved for so many epochs. By default all epochs are run.
+    precondition : bool, default True
+        Let the network learn only what the Gaussian score, sigma (C + sigma^2)^-1 y, leaves over.
+    antithetic : bool, default True
+        Use every sample with z and with -z, which removes the larger part of the noise in the gradient.
+    calibrate : bool, default True
+        Impose Stein's identity on the learned score.
+    narrowest : float, default 0.1
+        The noise follows the spread of the data in each direction, down to this variance; `inf`: equal noise in all.
+
+    See Also
+    --------
+    KGMM : faster in up to six dimensions.
+
+    Examples
+    --------
+    >>> el.DenoisingScore(network=el.UNet1D(base=8), noise_level=0.1, epochs=20).epochs
+    20
     """
 
     network: NetworkStrategy = field(default_factory=MLP)
@@ -56,10 +91,8 @@ class DenoisingScore:
         checks.offers("network", self.network, "build", "MLP() or UNet1D()")
         checks.optional_positive_number("noise_level", self.noise_level)
         checks.positive_or_infinite("narrowest", self.narrowest)
-        for name in ("batch", "epochs", "epoch_samples"):
+        for name in ("batch", "epochs", "epoch_samples", *(["patience"] if self.patience is not None else [])):
             checks.integer_at_least(name, getattr(self, name), 1)
-        if self.patience is not None:
-            checks.integer_at_least("patience", self.patience, 1)
         for name in ("learning_rate", "final_rate"):
             checks.positive_number(name, getattr(self, name))
         checks.fraction("average", self.average)
@@ -67,11 +100,11 @@ class DenoisingScore:
             checks.instance_of(name, getattr(self, name), (bool,))
 
     def knows_angles(self, periods: Sequence[float | None]) -> bool:
-        """Whether the score can be one on circles: the network must take cos and sin in place of an angle."""
+        """Tell whether angles can stay angles: the network must take cos and sin in their place."""
         return isinstance(self.network, MLP)
 
     def learn(self, train: Samples, held_out: Samples, *, symmetry: Symmetry, key: jax.Array) -> LearnedScore:
-        """Choose the noise level if need be, then train at it."""
+        """Choose the smoothing width unless it is given, then train at it."""
         level, choice, gain = self.noise_level, None, None
         if level is None:
             epochs = max(1, self.epochs // _PILOT)
@@ -80,15 +113,13 @@ class DenoisingScore:
                 held_out,
                 key=keys.named(key, "noise level"),
             )
-        score, trained = self._fit(train, held_out, level, self.epochs, symmetry, key=key)
+        score, history = self._fit(train, held_out, level, self.epochs, symmetry, key=key)
         if self.noise_level is None and not isinstance(symmetry, Circles):
             gain_key = keys.named(key, "gain")
             score, level, gain = gaussian_if_as_good(score, level, train, held_out, symmetry, key=gain_key)
-        return LearnedScore(score, level, ScoreEvidence(choice, gain, **trained.history()))
+        return LearnedScore(score, level, ScoreEvidence(choice, gain, **history))
 
     def _fit(self, samples: Samples, held_out: Samples, sigma: float, epochs: int, symmetry: Symmetry, *, key):
-        network = self._network(samples, sigma, symmetry, key=keys.named(key, "network"))
-        objective = Denoising(symmetry, self.batch, self.antithetic)
         schedule = Schedule(
             epochs,
             max(1, self.epoch_samples // self.batch),
@@ -98,22 +129,21 @@ class DenoisingScore:
             self.patience,
         )
         data = (jnp.asarray(samples, jnp.float32), jnp.float32(sigma))
-        test = perturbed_pairs(held_out, sigma, key=keys.named(key, "held out"))
         trained = train(
-            network,
-            objective,
+            self._build_network(samples, sigma, symmetry, key=keys.named(key, "network")),
+            Denoising(symmetry, self.batch, self.antithetic),
             data,
             schedule,
             key=keys.named(key, "training"),
             label="Training the score",
-            held_out=test,
+            held_out=perturbed_pairs(held_out, sigma, key=keys.named(key, "held out")),
         )
-        fitted = freeze_over_samples(trained.network, data, key=keys.named(key, "frozen"))
+        network = scale(freeze_over_samples(trained.network, data, key=keys.named(key, "frozen")), -1 / sigma)
         angles = symmetry.angles if isinstance(symmetry, Circles) else ()
-        return Score.trained_on(samples, scale(fitted, -1 / sigma), sigma, tail=0.0, angles=angles), trained
+        return Score.trained_on(samples, network, sigma, tail=0.0, angles=angles), trained.history()
 
-    def _network(self, samples: Samples, sigma: float, symmetry: Symmetry, *, key: jax.Array):
-        """A fresh network beside the Gaussian score; on circles, where there is none, by itself."""
+    def _build_network(self, samples: Samples, sigma: float, symmetry: Symmetry, *, key: jax.Array):
+        """Build the network beside the Gaussian score; by itself on circles, where there is none."""
         size = samples.shape[1]
         if isinstance(symmetry, Circles) and isinstance(self.network, MLP):
             return OnCircles(self.network.build(size, key=key, inputs=len(symmetry.owners)), symmetry.periods)
@@ -133,11 +163,17 @@ class Denoising:
     antithetic: bool
 
     def batches(self, data, steps: int, *, key: jax.Array):
-        """The samples and the noise of every step: drawn together, they leave only the network to the steps."""
-        return jax.vmap(lambda rows, key: self._drawn(data[0], rows, key))(*self.rows(data, steps, key=key))
+        """Draw the samples and the noise of every step together, which leaves only the network to the steps."""
+
+        def draw(rows, key):
+            orbit_key, noise_key = jax.random.split(key)
+            x = self.symmetry.moved(data[0][rows], key=orbit_key)
+            return x, jax.random.normal(noise_key, x.shape)
+
+        return jax.vmap(draw)(*self.rows(data, steps, key=key))
 
     def rows(self, data, steps: int, *, key: jax.Array):
-        """Rows of every batch, drawn without replacement where there are enough, and a key for its noise.
+        """Draw the rows of every batch, without replacement where there are enough, and a key for its noise.
 
         Of very many samples one is drawn from each of as many equal stretches as are needed: to shuffle all of them
         every epoch would take longer than to train.
@@ -154,26 +190,21 @@ class Denoising:
             rows = jax.random.randint(rows_key, (steps * count,), 0, size)
         return rows.reshape(steps, count), jax.random.split(noise_key, steps)
 
-    def _drawn(self, samples, rows, key):
-        orbit_key, noise_key = jax.random.split(key)
-        x = self.symmetry.moved(samples[rows], key=orbit_key)
-        return x, jax.random.normal(noise_key, x.shape)
-
     def loss(self, network, data, batch):
-        """The denoising loss of one batch."""
+        """Return the denoising loss of one batch."""
         (x, z), sigma = batch, data[1]
         if self.antithetic:
             x, z = jnp.concatenate([x, x]), jnp.concatenate([z, -z])
         return mean_square(evaluate_batch(network, x + sigma * z, low_precision=True) - z)
 
     def held_out_loss(self, network, held_out):
-        """The denoising loss at fixed states and fixed noise."""
+        """Return the denoising loss at fixed states and fixed noise."""
         y, z = held_out
         return mean_square(evaluate_batch(network, y) - z)
 
 
 def perturbed_pairs(samples: Samples, sigma: float, *, key: jax.Array) -> tuple[jax.Array, jax.Array]:
-    """y = x +- sigma z and +-z, for samples spread over the whole record."""
+    """Return y = x +- sigma z and +-z, for samples spread over the whole record."""
     x = jnp.asarray(samples[:: max(1, 2 * len(samples) // _HELD_OUT)], jnp.float32)
     z = jax.random.normal(key, x.shape)
     return jnp.concatenate([x + sigma * z, x - sigma * z]), jnp.concatenate([z, -z])
@@ -182,8 +213,7 @@ def perturbed_pairs(samples: Samples, sigma: float, *, key: jax.Array) -> tuple[
 def freeze_over_samples(network: Any, data, *, key: jax.Array) -> Any:
     """Freeze any normalisation of a network at its statistics over perturbed training samples."""
     samples, sigma = data
-    rows = jax.random.randint(key, (min(len(samples), _HELD_OUT),), 0, len(samples))
-    x = samples[rows]
+    x = samples[jax.random.randint(key, (min(len(samples), _HELD_OUT),), 0, len(samples))]
     return _freeze(network, x + sigma * jax.random.normal(key, x.shape))
 
 

@@ -1,10 +1,12 @@
-"""What the score stage found on its way: a typed record that travels with the score and into the model file."""
+"""What a score strategy returns, and what it found on its way: typed records that travel into the model file."""
 
+import warnings
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
 from ..._core.format import count, short
+from .score import Score
 
 
 @dataclass(frozen=True)
@@ -89,7 +91,7 @@ class ScoreEvidence:
         return "\n".join([*lines, *(f"{name}: {value}" for name, value in self.extra.items())])
 
 
-_RECORDS: dict[str, Any] = {
+_RECORDS = {
     "noise_level_choice": NoiseLevelChoice,
     "gain_over_gaussian": GainOverGaussian,
     "settled": VarianceCorrection,
@@ -101,3 +103,21 @@ def _with_sequences(kind: type, value: Any) -> Any:
     if isinstance(value, Mapping):
         return {name: _with_sequences(kind, entry) for name, entry in value.items()}
     return kind(_with_sequences(kind, entry) for entry in value) if isinstance(value, list | tuple) else value
+
+
+@dataclass(frozen=True, eq=False)
+class LearnedScore:
+    """What a strategy returns: a score, not yet calibrated, its smoothing width, and what was found on the way."""
+
+    function: Score
+    noise_level: float = 0.0
+    evidence: ScoreEvidence = field(default_factory=ScoreEvidence)
+
+    @classmethod
+    def from_result(cls, result: Any) -> "LearnedScore":
+        """Accept the tuple (score, noise level, dictionary) of strategies written for earlier versions."""
+        if isinstance(result, cls):
+            return result
+        warnings.warn("`learn` should return a `LearnedScore`, not a tuple.", DeprecationWarning, stacklevel=3)
+        function, noise_level, found = result
+        return cls(function, noise_level, ScoreEvidence.from_dict(found))

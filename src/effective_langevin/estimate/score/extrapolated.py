@@ -12,20 +12,29 @@ from ..._core import checks, keys
 from ..._core.types import Samples
 from ..networks import Sum, scale
 from ..symmetry import Symmetry
+from .evidence import LearnedScore
 from .kgmm import KGMM
 from .preconditioning import covariance_matrix
-from .strategy import LearnedScore
 
 
 @dataclass(frozen=True)
 class Extrapolated:
-    """2 s_sigma - s_{sqrt 2 sigma}: another `score` learned at two noise levels, its change with sigma^2 taken back.
+    """The score of the data themselves, extrapolated from two smoothing widths: 2 s_sigma - s_{sqrt 2 sigma}.
 
-    s_sigma = s + sigma^2 s' + ..., so that what is left is of order sigma^4. It is the score of the data themselves:
-    nothing is blurred, and no state has to be denoised. It costs twice as much, and its noise is up to three times
-    that of s_sigma: worth it where there are many samples and the noise level cannot be made small. Each of the two is
-    left as it was learned, and so is what comes out: Stein's identity, dominated by the steep flanks where sigma^4 is
-    not small, would scale the middle wrongly.
+    s_sigma = s + sigma^2 s' + ..., so that what is left is of order sigma^4. Nothing is smoothed, and no state has to
+    be denoised. It costs twice as much, and its noise is up to three times that of s_sigma: worth it where there are
+    many samples and the smoothing width cannot be made small. Neither of the two is calibrated, nor is the result:
+    Stein's identity, dominated by the steep flanks where sigma^4 is not small, would scale the middle wrongly.
+
+    Parameters
+    ----------
+    score : KGMM or DenoisingScore, default KGMM()
+        The strategy to be extrapolated; any with a `noise_level`.
+
+    Examples
+    --------
+    >>> el.Extrapolated(el.KGMM(noise_level=0.1)).score.noise_level
+    0.1
     """
 
     score: Any = field(default_factory=KGMM)
@@ -38,11 +47,11 @@ class Extrapolated:
 
     @property
     def narrowest(self) -> float:
-        """As the score that is extrapolated."""
+        """That of the score that is extrapolated."""
         return self.score.narrowest
 
     def learn(self, train: Samples, held_out: Samples, *, symmetry: Symmetry, key: jax.Array) -> LearnedScore:
-        """Learn at the level that is given or chosen, then at sqrt 2 times that."""
+        """Learn at the width that is given or chosen, then at sqrt 2 times that."""
         near = LearnedScore.from_result(self.score.learn(train, held_out, symmetry=symmetry, key=key))
         if near.function.network is None:
             return near

@@ -1,6 +1,7 @@
 """The score stage: any strategy is turned into a calibrated score with its Stein matrix."""
 
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
+from typing import Any, Protocol
 
 import jax
 import numpy as np
@@ -10,14 +11,106 @@ from ..._core.types import Matrix, Samples
 from ...data import TimeSeries
 from ..circles import Circles
 from ..symmetry import Symmetry
-from .calibration import calibration_matrix, perturbed, stein_matrix
-from .fitted import ScoreFit
+from .calibration import calibration_matrix, perturbed, stein_error, stein_matrix
+from .evidence import LearnedScore, ScoreEvidence
 from .preconditioning import covariance_matrix, noise_frame, restoring_map
 from .score import Score
-from .strategy import LearnedScore, ScoreStrategy
 
 _STEIN_PARTS = 10
 _RESTORED = 1 << 17
+
+
+class ScoreStrategy(Protocol):
+    """How to learn a score."""
+
+    @property
+    def calibrate(self) -> bool:
+        """Whether Stein's identity is imposed on the learned score."""
+        ...
+
+    @property
+    def narrowest(self) -> float:
+        """The smallest variance up to which noise follows the spread of the data; inf: equal in all directions."""
+        ...
+
+    def learn(self, train: Samples, held_out: Samples, *, symmetry: Symmetry, key: jax.Array) -> LearnedScore:
+        """Learn the score of standardised samples in time order, not yet calibrated."""
+        ...
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ScoreFit:
+    """A learned score of the smoothed data, x + sigma W^-1 z, with what is known about its quality.
+
+    Without a `frame` W the noise is the same in all directions. `restoring` gives expected clean states the spread of
+    clean ones.
+    """
+
+    function: Score
+    noise_level: float
+    stein: Matrix
+    stein_standard_error: float
+    covariance: Matrix
+    evidence: ScoreEvidence = field(default_factory=ScoreEvidence)
+    frame: Matrix | None = None
+    restoring: Matrix | None = None
+
+    def __repr__(self) -> str:
+        return (
+            f"ScoreFit(dimension={len(self.stein)}, noise_level={self.noise_level:g}, "
+            f"stein_error={self.stein_error:.2g} ± {self.stein_standard_error:.1g})"
+        )
+
+    def summary(self) -> str:
+        """Return the quality of the score and what was found on the way, as text."""
+        return f"{self!r}\n{self.evidence.summary()}".rstrip()
+
+    @property
+    def diagnostics(self) -> dict[str, Any]:
+        """The evidence as plain data."""
+        return self.evidence.to_dict()
+
+    @property
+    def learned_level(self) -> float:
+        """Smoothing width of the learned score, even where the Gaussian one was taken in its place."""
+        gain = self.evidence.gain_over_gaussian
+        return gain.noise_level if gain else self.noise_level
+
+    @property
+    def gaussian_used(self) -> bool:
+        """Whether the Gaussian score took the place of a learned one that was not better."""
+        return bool(self.evidence.gain_over_gaussian and self.evidence.gain_over_gaussian.gaussian_used)
+
+    @property
+    def scale(self) -> Matrix:
+        """W^-1: how wide each direction counts."""
+        return np.eye(len(self.stein)) if self.frame is None else np.linalg.inv(self.frame)
+
+    @property
+    def spread(self) -> Matrix:
+        """sigma W^-1: the noise is this matrix times z."""
+        return self.noise_level * self.scale
+
+    @property
+    def blur(self) -> Matrix:
+        """Covariance of the noise, sigma^2 W^-2."""
+        return self.spread @ self.spread
+
+    @property
+    def resolved(self) -> bool:
+        """Whether the data spread further than the noise in every direction."""
+        seen = self.covariance if self.frame is None else self.frame @ self.covariance @ self.frame
+        return bool(np.linalg.eigvalsh(seen).min() >= 2 * self.noise_level**2)
+
+    @property
+    def stein_error(self) -> float:
+        """|V + I|_F / sqrt(D) on held-out samples."""
+        return stein_error(self.stein)
+
+    def expected_clean(self, y: Samples) -> Samples:
+        """Return the clean state expected from a noisy one, y + sigma^2 W^-2 s(y), its lost spread restored."""
+        expected = y + self.function.over(y) @ self.blur.astype(np.float32)
+        return expected if self.restoring is None else expected @ self.restoring.T.astype(np.float32)
 
 
 def estimate_score(series: TimeSeries, strategy: ScoreStrategy, symmetry: Symmetry, *, key: jax.Array) -> ScoreFit:
@@ -33,7 +126,8 @@ def estimate_score(series: TimeSeries, strategy: ScoreStrategy, symmetry: Symmet
     frame = None if tests else noise_frame(covariance, strategy.narrowest)
     if frame is not None:
         train, held_out = (part @ frame.astype(np.float32) for part in (train, held_out))
-    learned = LearnedScore.from_result(strategy.learn(train, held_out, symmetry=symmetry, key=keys.named(key, "learn")))
+    learn_key = keys.named(key, "learn")
+    learned = LearnedScore.from_result(strategy.learn(train, held_out, symmetry=symmetry, key=learn_key))
     score, level, evidence = learned.function, learned.noise_level, learned.evidence
     if strategy.calibrate:
         stein = stein_matrix(score.over, train, level, key=keys.named(key, "calibration"), tests=tests)
@@ -43,7 +137,7 @@ def estimate_score(series: TimeSeries, strategy: ScoreStrategy, symmetry: Symmet
         symmetry.project(stein_matrix(score.over, part, level, key=keys.named(key, f"stein {i}"), tests=tests))
         for i, part in enumerate(np.array_split(held_out, _STEIN_PARTS))
     ]
-    restoring = _restoring(score, level, train, symmetry, key=keys.named(key, "restoring"))
+    restoring = _find_restoring_map(score, level, train, symmetry, key=keys.named(key, "restoring"))
     if frame is not None:
         inverse = np.linalg.inv(frame)
         parts, restoring = [frame @ part @ inverse for part in parts], inverse @ restoring @ frame
@@ -53,8 +147,8 @@ def estimate_score(series: TimeSeries, strategy: ScoreStrategy, symmetry: Symmet
     return replace(fit, covariance=covariance + fit.blur)
 
 
-def _restoring(score: Score, level: float, samples: Samples, symmetry: Symmetry, *, key: jax.Array) -> Matrix:
-    """What gives the expected clean states of noisy samples the covariance of the samples."""
+def _find_restoring_map(score: Score, level: float, samples: Samples, symmetry: Symmetry, *, key: jax.Array) -> Matrix:
+    """Return what gives the expected clean states of noisy samples the covariance of the samples."""
     if level == 0 or isinstance(symmetry, Circles):
         return np.eye(samples.shape[1])
     some = samples[:: -(-len(samples) // _RESTORED)]

@@ -9,16 +9,30 @@ import numpy as np
 from ..._core import checks
 from ..._core.types import Samples
 from ..symmetry import Symmetry
+from .evidence import LearnedScore
 from .preconditioning import covariance_matrix
 from .score import Score
-from .strategy import LearnedScore
 
 
 @dataclass(frozen=True)
 class Gaussian:
-    """s(x) = -(C + sigma^2)^-1 x. Exact for linear dynamics, the baseline for everything else.
+    """The score of a Gaussian density, s(x) = -(C + sigma^2)^-1 x.
 
-    A `noise_level` keeps it finite where the data do not spread at all in some direction.
+    Exact for linear dynamics, the baseline for everything else.
+
+    Parameters
+    ----------
+    noise_level : float, default 0.0
+        Smoothing width sigma in units of the spread of the data. A positive one keeps the score finite where the data
+        do not spread at all in some direction.
+    calibrate : bool, default False
+        Impose Stein's identity on the score, which for `noise_level` 0 holds by construction.
+
+    Examples
+    --------
+    >>> series = el.systems.AsymmetricWells().simulate(duration=50.0, dt=0.05, members=2, seed=0)
+    >>> el.fit(series, score=el.Gaussian()).score.noise_level
+    0.0
     """
 
     noise_level: float = 0.0

@@ -23,11 +23,9 @@ from ..partition import Tree, grow_tree, segment_sums
 from ..symmetry import Symmetry
 from . import circular_density
 from .calibration import perturbed
-from .circular_density import CircularDensity
-from .evidence import ScoreEvidence
+from .evidence import LearnedScore, ScoreEvidence
 from .noise_level import CANDIDATES, choose_noise_level, gaussian_if_as_good
 from .score import Score
-from .strategy import LearnedScore
 from .training import Schedule, train
 
 _BLOCK = 1 << 15
@@ -39,12 +37,40 @@ _EPOCH = 200
 class KGMM:
     """k-means Gaussian-mixture score, for a few dimensions.
 
-    `noise_level` and `cells` are chosen from the data when not given, and the Gaussian score is then taken where it is
-    as good on held-out samples; `max_draws` bounds the antithetic pairs of z. The noise goes along with the spread of
-    the data in each direction, down to a variance of `narrowest`; `inf`: equal noise, as published. Of one or two
-    angles and nothing else the cells are those of a regular grid, in which the averages are known exactly
-    (`circular_density`): no network is needed between them, and the noise level is that of the largest held-out
-    likelihood.
+    Noise of width sigma is added to the samples; its mean in each of many cells is minus sigma times the score of the
+    smoothed density there, and a small network interpolates between the cells. For one or two angles and nothing else
+    the cells are those of a regular grid, in which the means are known exactly; no network is needed then.
+
+    Parameters
+    ----------
+    noise_level : float, optional
+        Smoothing width sigma in units of the spread of the data. By default it is chosen by the held-out loss, and the
+        Gaussian score is taken where it is as good on held-out samples. For angles it is chosen by the held-out
+        likelihood.
+    cells : int, optional
+        Number of cells. By default one per 500 samples, between 20 and 200, 2000 or 4000 in one, two or more
+        dimensions.
+    hidden : tuple of int, default (128, 64)
+        Widths of the hidden layers of the network.
+    max_draws : int, default 32
+        Largest number of antithetic pairs of noise for each sample.
+    steps : int, default 2000
+        Training steps of the network.
+    calibrate : bool, default True
+        Impose Stein's identity on the learned score.
+    narrowest : float, default 0.1
+        The noise follows the spread of the data in each direction, down to this variance; `inf`: equal noise in all,
+        as published.
+
+    See Also
+    --------
+    DenoisingScore : for more than about six dimensions.
+
+    Examples
+    --------
+    >>> series = el.systems.AsymmetricWells().simulate(duration=50.0, dt=0.05, members=2, seed=0)
+    >>> el.fit(series, score=el.KGMM(noise_level=0.2, cells=30, hidden=(8,), steps=50)).score.evidence.cells
+    30
     """
 
     noise_level: float | None = None
@@ -66,13 +92,13 @@ class KGMM:
         checks.instance_of("calibrate", self.calibrate, (bool,))
 
     def knows_angles(self, periods: Sequence[float | None]) -> bool:
-        """Whether the score can be one on circles with these periods: not with other variables, nor with many."""
+        """Tell whether angles with these periods can stay angles: not beside other variables, and at most two."""
         return all(periods) and len(periods) <= circular_density.MOST_ANGLES
 
     def learn(self, train: Samples, held_out: Samples, *, symmetry: Symmetry, key: jax.Array) -> LearnedScore:
-        """Choose the noise level if need be, average z in cells, fit the network."""
+        """Choose the smoothing width unless it is given, average z in cells, fit the network."""
         if isinstance(symmetry, Circles):
-            return self._around_circles(train, held_out, symmetry)
+            return self._learn_on_circles(train, held_out, symmetry)
         level, choice, gain = self.noise_level, None, None
         train = np.asarray(symmetry.moved(jnp.asarray(train), key=keys.named(key, "orbit")))
         if level is None:
@@ -89,25 +115,24 @@ class KGMM:
             score, level, gain = gaussian_if_as_good(score, level, train, held_out, symmetry, key=gain_key)
         return LearnedScore(score, level, replace(evidence, noise_level_choice=choice, gain_over_gaussian=gain))
 
-    def _around_circles(self, train: Samples, held_out: Samples, circles: Circles) -> LearnedScore:
-        """The score of the blurred density on a grid around the circles."""
-        density, level, choice = CircularDensity(train, circles, self.cells), self.noise_level, None
+    def _learn_on_circles(self, train: Samples, held_out: Samples, circles: Circles) -> LearnedScore:
+        """Take the score of the smoothed density on a grid around the circles."""
+        density, level, choice = circular_density.CircularDensity(train, circles, self.cells), self.noise_level, None
         if level is None:
             level, choice = circular_density.choose_noise_level(density, held_out)
         score = Score.trained_on(train, density.score(level), level, angles=circles.angles)
         return LearnedScore(score, level, ScoreEvidence(choice, cells=int(np.prod(density.shape))))
 
     def _partition(self, samples: Samples, sigma: float, *, key: jax.Array) -> Tree:
-        cells = min(self.cells or default_cells(*samples.shape), len(samples) // 2)
-        return grow_tree(
-            perturbed(samples, sigma, key=keys.named(key, "first draw")), cells=cells, key=keys.named(key, "tree")
-        )
+        most = {1: 200, 2: 2000}.get(samples.shape[1], 4000)
+        cells = min(self.cells or int(np.clip(len(samples) // 500, 20, most)), len(samples) // 2)
+        noisy = perturbed(samples, sigma, key=keys.named(key, "first draw"))
+        return grow_tree(noisy, cells=cells, key=keys.named(key, "tree"))
 
     def _fit(self, tree: Tree, samples: Samples, sigma: float, max_draws: int, steps: int, *, key: jax.Array):
         means = average_noise(tree, samples, sigma, max_draws, key=keys.named(key, "draws"))
         trained, size = _interpolate(means, MLP(self.hidden), steps, key=keys.named(key, "network"))
-        score = Score.trained_on(samples, scale(trained.network, size), sigma)
-        return score, ScoreEvidence(
+        return Score.trained_on(samples, scale(trained.network, size), sigma), ScoreEvidence(
             cells=tree.cells,
             draws=means.draws,
             monte_carlo_error=means.monte_carlo_error,
@@ -116,12 +141,7 @@ class KGMM:
         )
 
 
-def default_cells(samples: int, dimension: int) -> int:
-    """Cells that resolve the density while each still holds hundreds of samples."""
-    return int(np.clip(samples // 500, 20, {1: 200, 2: 2000}.get(dimension, 4000)))
-
-
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class CellScores:
     """Score in each cell: where, how much, with which weight, and how precise."""
 
@@ -134,7 +154,7 @@ class CellScores:
 
 
 def average_noise(tree: Tree, samples: Samples, sigma: float, max_draws: int, *, key: jax.Array) -> CellScores:
-    """s(c_j) = -E[z | cell j] / sigma over antithetic draws, stopped when more draws would not help."""
+    """Return s(c_j) = -E[z | cell j] / sigma over antithetic draws, stopped when more draws would not help."""
     blocks = -(-len(samples) // (_BLOCK * _GROUPS)) * _GROUPS
     shape = (blocks, -(-len(samples) // blocks), samples.shape[1])
     fill = shape[0] * shape[1] - len(samples)
@@ -145,24 +165,22 @@ def average_noise(tree: Tree, samples: Samples, sigma: float, max_draws: int, *,
     with progress.task("Averaging noise in cells", max_draws) as tick:
         for draw in range(max_draws):
             with jax.enable_x64(exact):
-                sums = _one_draw(tree, x, valid, jnp.float32(sigma), jax.random.fold_in(key, draw), exact)
+                sums = _sum_one_draw(tree, x, valid, jnp.float32(sigma), jax.random.fold_in(key, draw), exact)
             draws.append(np.asarray(sums, float))
             tick(1)
             if len(draws) >= 4 and len(draws) % 4 == 0:
-                monte_carlo, sampling = _errors(np.array(draws), sigma, width)
+                monte_carlo, sampling = _estimate_errors(np.array(draws), sigma, width)
                 if monte_carlo < 0.5 * sampling:
                     tick(max_draws - draw - 1)
                     break
     total = np.sum(draws, axis=(0, 1))
-    count = np.maximum(total[:, -1:], 1.0)
-    weights = total[:, -1] / total[:, -1].sum()
-    return CellScores(
-        total[:, width:-1] / count, -total[:, :width] / count / sigma, weights, len(draws), monte_carlo, sampling
-    )
+    count, weights = np.maximum(total[:, -1:], 1.0), total[:, -1] / total[:, -1].sum()
+    centres, scores = total[:, width:-1] / count, -total[:, :width] / count / sigma
+    return CellScores(centres, scores, weights, len(draws), monte_carlo, sampling)
 
 
 @eqx.filter_jit
-def _one_draw(tree: Tree, x, valid, sigma, key, exact: bool):
+def _sum_one_draw(tree: Tree, x, valid, sigma, key, exact: bool):
     """Sums of z, y and 1 per cell and group of blocks, for one antithetic pair of draws."""
 
     def block(sums, inputs):
@@ -180,7 +198,7 @@ def _one_draw(tree: Tree, x, valid, sigma, key, exact: bool):
     return sums.reshape(_GROUPS, tree.cells, -1)
 
 
-def _errors(draws: np.ndarray, sigma: float, width: int) -> tuple[float, float]:
+def _estimate_errors(draws: np.ndarray, sigma: float, width: int) -> tuple[float, float]:
     """Monte-Carlo error (spread between draws) and sampling error (spread between stretches of the record)."""
     weights = draws.sum(axis=(0, 1))[:, -1]
     weights = weights / weights.sum()
@@ -195,7 +213,7 @@ def _errors(draws: np.ndarray, sigma: float, width: int) -> tuple[float, float]:
 
 
 def _interpolate(means: CellScores, network: MLP, steps: int, *, key: jax.Array):
-    """Fit the network to the cell scores, in units of their own size."""
+    """Fit the network to the cell scores in units of their size; return both."""
     size = float(np.sqrt(means.weights @ (means.scores**2).mean(axis=1)))
     data = tuple(jnp.asarray(a, jnp.float32) for a in (means.centres, means.scores / size, means.weights))
     schedule = Schedule(epochs=-(-steps // _EPOCH), steps_per_epoch=min(steps, _EPOCH), learning_rate=5e-3)
@@ -208,14 +226,14 @@ class WeightedCells:
     """Mean squared error over cells, each counted by its population; every step sees all cells."""
 
     def batches(self, data, steps: int, *, key: jax.Array):
-        """Nothing to choose."""
+        """Return nothing but the number of each step."""
         return jnp.arange(steps)
 
     def loss(self, network, data, batch):
-        """The weighted error."""
+        """Return the weighted error."""
         centres, scores, weights = data
         return jnp.sum(weights[:, None] * (evaluate_batch(network, centres) - scores) ** 2)
 
     def held_out_loss(self, network, held_out):
-        """The same on other cells."""
+        """Return the same on other cells."""
         return self.loss(network, held_out, None)

@@ -1,4 +1,4 @@
-"""The choice of the noise level, by a criterion on held-out samples.
+"""The choice of the smoothing width, by a criterion on held-out samples.
 
 A larger sigma smooths the density (bias), a smaller one leaves the score noisy (variance). Both show in the held-out
 score-matching loss J(sigma) = < |s_sigma|^2 / 2 + div s_sigma >, taken over *clean* held-out samples, which is
@@ -28,24 +28,21 @@ _NOTHING = 1e-4
 def choose_noise_level(
     learn: Callable[[float], Score], held_out: Samples, *, key: jax.Array
 ) -> tuple[float, NoiseLevelChoice]:
-    """Go down the candidates while the held-out loss falls; return the level and the evidence."""
-    test = _some(held_out, key)
-    tried: list[float] = []
-    losses: list[np.ndarray] = []
+    """Go down the candidates while the held-out loss falls; return the chosen one and the evidence."""
+    test, losses = _draw(held_out, key), []
     with progress.task("Choosing the noise level", len(CANDIDATES)) as tick:
         for sigma in CANDIDATES:
             losses.append(np.asarray(score_matching_loss(learn(sigma), test, key), float))
-            tried.append(sigma)
             means = [loss.mean() for loss in losses]
             tick(1, f"sigma {sigma:g}")
             if len(means) > 2 and means[-1] > means[-2] > means[-3]:
                 break
-        tick(len(CANDIDATES) - len(tried))
-    return choose_largest_of_the_best(tried, losses)
+        tick(len(CANDIDATES) - len(losses))
+    return choose_largest_of_the_best(CANDIDATES[: len(losses)], losses)
 
 
 def choose_largest_of_the_best(tried: Sequence[float], losses: list[np.ndarray]) -> tuple[float, NoiseLevelChoice]:
-    """Return the first level whose loss, by sample, is on average within one standard error of the smallest."""
+    """Return the first width whose loss, by sample, is on average within one standard error of the smallest."""
     means = [loss.mean() for loss in losses]
     best = int(np.argmin(means))
     errors = [float(np.std(loss - losses[best]) / np.sqrt(len(loss))) for loss in losses]
@@ -57,11 +54,11 @@ def choose_largest_of_the_best(tried: Sequence[float], losses: list[np.ndarray])
 def gaussian_if_as_good(
     score: Score, noise_level: float, train: Samples, held_out: Samples, symmetry: Symmetry, *, key: jax.Array
 ) -> tuple[Score, float, GainOverGaussian]:
-    """The learned score, or the Gaussian one, at noise level 0, where the former is not better by two standard errors.
+    """Return the learned score, or the Gaussian one, at width 0, unless the former is better by two standard errors.
 
     A short series cannot tell a density from a Gaussian one, and what a network then learns is noise.
     """
-    test = _some(held_out, key)
+    test = _draw(held_out, key)
     gaussian = Score.linear(np.linalg.inv(symmetry.project(covariance_matrix(train, _NOTHING))))
     gain = np.asarray(score_matching_loss(gaussian, test, key) - score_matching_loss(score, test, key), float)
     mean, error = float(gain.mean()), float(gain.std() / np.sqrt(len(gain)))
@@ -69,7 +66,7 @@ def gaussian_if_as_good(
     return (gaussian, 0.0, found) if found.gaussian_used else (score, noise_level, found)
 
 
-def _some(samples: Samples, key: jax.Array) -> jax.Array:
+def _draw(samples: Samples, key: jax.Array) -> jax.Array:
     """At most a bounded number of the samples, in their order."""
     rows = jax.random.choice(key, len(samples), (min(_SAMPLES, len(samples)),), replace=False)
     return jnp.asarray(samples[np.sort(np.asarray(rows))], jnp.float32)

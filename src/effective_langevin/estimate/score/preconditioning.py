@@ -1,4 +1,4 @@
-"""Noise that goes along with the spread of the data, and the way back from a noisy state to a clean one.
+"""Noise that follows the spread of the data, and the way back from a noisy state to a clean one.
 
 The same noise in all directions is too little for wide ones, where the pull of the score, of the order of one over the
 spread, drowns in targets of the order of 1 / sigma; and too much for narrow ones, which it covers. With the frame
@@ -15,12 +15,12 @@ _LEAST, _MOST = 0.5, 2.0
 
 
 def noise_frame(covariance: Matrix, narrowest: float) -> Matrix | None:
-    """W = B^-1/2, symmetric, so that it commutes with every symmetry of C; nothing for equal noise everywhere."""
+    """Return W = B^-1/2, which commutes with every symmetry of C; None for equal noise in all directions."""
     return None if np.isinf(narrowest) else power(covariance, -0.5, narrowest)
 
 
 def restoring_map(expected: Matrix, clean: Matrix) -> Matrix:
-    """The symmetric A with A M A = C: the expected clean states, of covariance M, spread like the clean ones again.
+    """Return the symmetric A with A M A = C: it gives expected clean states, of covariance M, the spread of clean ones.
 
     The mean of the states that may have led to a noisy one varies less than they do. A takes the states of covariance M
     to covariance C by the shortest way; where hardly anything of the spread is left it amplifies by no more than 2.
@@ -31,13 +31,13 @@ def restoring_map(expected: Matrix, clean: Matrix) -> Matrix:
 
 
 def power(matrix: Matrix, exponent: float, least: float = 0.0) -> Matrix:
-    """A power of a symmetric positive matrix, its eigenvalues lifted to at least `least` and off zero."""
+    """Return a power of a symmetric positive matrix, its eigenvalues lifted to at least `least` and off zero."""
     values, vectors = np.linalg.eigh(matrix)
     return vectors * np.maximum(values, max(least, 1e-12 * values.max())) ** exponent @ vectors.T
 
 
 def covariance_matrix(samples: Samples, noise_level: float = 0.0) -> Matrix:
-    """Covariance of samples perturbed by independent noise of that level."""
+    """Return the covariance of samples perturbed by independent noise of that width."""
     size, mean = samples.shape[1], samples.mean(axis=0, dtype=float)
     total = np.zeros((size, size))
     for i in range(0, len(samples), _BLOCK):

@@ -38,7 +38,7 @@ class Score(eqx.Module):
 
     @classmethod
     def linear(cls, precision: Matrix) -> "Score":
-        """The Gaussian score -precision x."""
+        """Return the Gaussian score -precision x."""
         size = len(precision)
         return cls(jnp.asarray(precision, jnp.float32), jnp.eye(size), jnp.zeros(size), jnp.zeros(size))
 
@@ -46,7 +46,7 @@ class Score(eqx.Module):
     def trained_on(
         cls, samples: Samples, network: Callable, noise_level: float, tail: float = 0.0005, angles: Sequence[int] = ()
     ) -> "Score":
-        """The score given by a network, within the range of each variable that leaves out `tail` on either side.
+        """Return the score given by a network, within the range of each variable that leaves out `tail` on each side.
 
         `angles` are the variables that the network is periodic in: on a circle nothing lies beyond the data.
         """
@@ -57,47 +57,43 @@ class Score(eqx.Module):
 
     @classmethod
     def learned(cls, network: Callable, precision: Matrix, low: Vector, high: Vector) -> "Score":
-        """The score given by a network within the box [low, high]."""
+        """Return the score given by a network within the box [low, high]."""
         fixed, start, stop = (jnp.asarray(a, jnp.float32) for a in (precision, low, high))
         return cls(fixed, jnp.eye(len(low)), start, stop, network)
 
     def __call__(self, x: Float[Array, " var"]) -> Float[Array, " var"]:
-        """grad ln p at one state."""
+        """Return grad ln p at one state."""
         return self.in_batch(x[None])[0]
 
     def in_batch(
         self, x: Float[Array, "batch var"], after: Float[Array, "var var"] | None = None
     ) -> Float[Array, "batch var"]:
-        """grad ln p at each state of a batch; with a matrix `after`, that matrix times it."""
+        """Return grad ln p at each state of a batch; with a matrix `after`, that matrix times it."""
         if self.frame is None:
             values, matrix = self._within(x), after
         else:
             values = self._within(times(self.frame, x))
             matrix = self.frame if after is None else times(after, self.frame.T).T
-        return values if matrix is None else times(matrix, values)
+        return _times(matrix, values)
 
     def _within(self, x: Float[Array, "batch var"]) -> Float[Array, "batch var"]:
         """The same in the frame."""
         if self.network is None:
-            return -self._gained(times(self.precision, x))
+            return -_times(self.gain, times(self.precision, x))
         inside = jnp.clip(x, self.low, self.high)
         beyond = x - inside
-        value = self._gained(evaluate_batch(self.network, inside))
+        value = _times(self.gain, evaluate_batch(self.network, inside))
         outwards = value * beyond > 0
         fade = jnp.exp(-0.25 * jnp.sum(beyond**2, axis=1, keepdims=True) ** 2)
         return fade * jnp.where(outwards, 0.0, value) - times(self.precision, beyond)
 
-    def _gained(self, values: Float[Array, "batch var"]) -> Float[Array, "batch var"]:
-        """Times the gain."""
-        return values if self.gain is None else times(self.gain, values)
-
     def scaled_by(self, matrix: Matrix) -> "Score":
-        """The score multiplied by a matrix (within the box)."""
+        """Return the score multiplied by a matrix (within the box)."""
         gain = matrix if self.gain is None else matrix @ np.asarray(self.gain, float)
         return replace(self, gain=jnp.asarray(gain, jnp.float32))
 
     def in_frame(self, frame: Matrix | None) -> "Score":
-        """The score of x, from that of W x for a symmetric W."""
+        """Return the score of x, from that of W x for a symmetric W."""
         return replace(self, frame=None if frame is None else jnp.asarray(frame, jnp.float32))
 
     def lower(self, low_precision: bool = False) -> "Score":
@@ -120,7 +116,9 @@ class Score(eqx.Module):
 
         def evaluate(i: int) -> Samples:
             part = samples[i : i + block]
-            return np.asarray(_evaluate(score, _filled(part)))[: len(part)]
+            # Rows of zeros up to a power of two: few programs serve samples of every number.
+            filled = np.pad(part, ((0, _power_of_two(len(part)) - len(part)), (0, 0)))
+            return np.asarray(_evaluate(score, filled))[: len(part)]
 
         return np.concatenate(on_all_cores(evaluate, range(0, len(samples), block)) or [np.empty(samples.shape)])
 
@@ -130,9 +128,8 @@ def _(score: Score, x, low_precision: bool = False):
     return score.in_batch(x)
 
 
-def _filled(samples: Samples) -> Samples:
-    """Rows of zeros added up to a power of two, so that few programs serve samples of every number."""
-    return np.pad(samples, ((0, _power_of_two(len(samples)) - len(samples)), (0, 0)))
+def _times(matrix: Float[Array, "var var"] | None, values: Float[Array, "batch var"]) -> Float[Array, "batch var"]:
+    return values if matrix is None else times(matrix, values)
 
 
 def _power_of_two(least: int) -> int:

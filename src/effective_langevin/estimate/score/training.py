@@ -19,15 +19,15 @@ class Objective(Protocol):
     """What is minimised: a frozen description, so that one compilation serves every call with arrays of one shape."""
 
     def batches(self, data: Any, steps: int, *, key: jax.Array) -> Any:
-        """What each of the `steps` of an epoch sees, stacked along the first axis."""
+        """Return what each of the `steps` of an epoch sees, stacked along the first axis."""
         ...
 
     def loss(self, network: Any, data: Any, batch: Any) -> jax.Array:
-        """The loss of one batch."""
+        """Return the loss of one batch."""
         ...
 
     def held_out_loss(self, network: Any, held_out: Any) -> jax.Array:
-        """The loss on data set aside, with nothing random about it."""
+        """Return the loss on data set aside, with nothing random about it."""
         ...
 
 
@@ -48,21 +48,25 @@ class Schedule:
 
     @property
     def steps(self) -> int:
-        """Steps in all."""
+        """Total number of steps."""
         return self.epochs * self.steps_per_epoch
 
     def rate(self) -> Callable:
-        """Learning rate at each step."""
+        """Return the learning rate as a function of the step."""
         rise = max(1, self.steps // 20)
         last = self.final_rate * self.learning_rate
         return optax.warmup_cosine_decay_schedule(0.0, self.learning_rate, rise, max(self.steps, rise + 1), last)
 
     def optimiser(self) -> optax.GradientTransformation:
-        """Adam at that rate, with no gradient longer than 1: one bad batch must not undo what was learned."""
+        """Return Adam at that rate, with no gradient longer than 1: one bad batch must not undo what was learned."""
         return optax.chain(optax.clip_by_global_norm(1.0), optax.adam(self.rate()))
 
+    def is_stalled(self, held_out: list[float]) -> bool:
+        """Tell whether the held-out loss has not improved for too long."""
+        return self.patience is not None and len(held_out) - 1 - int(np.argmin(held_out or [0.0])) >= self.patience
 
-@dataclass(frozen=True)
+
+@dataclass(frozen=True, eq=False)
 class Trained:
     """A trained network and its history: loss of every step, held-out loss of every epoch."""
 
@@ -87,20 +91,18 @@ def train(
 
     An interrupted training continues from its checkpoint, if one is kept, and ends with the same bits.
     """
-    weights, form = laid_out(network)
+    weights, form = flatten_weights(network)
     state = (weights, weights, weights, schedule.optimiser().init(weights))
-    curve: list[list[float]] = []
-    scores: list[float] = []
     work = ((label, objective, schedule, repr(form.frame)), (state, data, held_out, key))
     with progress.task(label, schedule.epochs) as tick, checkpoints.of(*work) as checkpoint:
         state, notes = checkpoint.restored(state)
-        curve, scores = notes.get("curve", curve), notes.get("scores", scores)
+        curve, scores = notes.get("curve", []), notes.get("scores", [])
         tick(len(curve), "resumed" if curve else "")
         for epoch in range(len(curve), schedule.epochs):
-            if _stalled(scores, schedule.patience):
+            if schedule.is_stalled(scores):
                 tick(schedule.epochs - epoch, f"held out {scores[-1]:.4g}: no better for {schedule.patience} epochs")
                 break
-            state, losses = _epoch(state, form, objective, data, jax.random.fold_in(key, epoch), schedule)
+            state, losses = _run_epoch(state, form, objective, data, jax.random.fold_in(key, epoch), schedule)
             curve.append(np.asarray(losses, float).tolist())
             note = f"loss {np.mean(curve[-1]):.4g}"
             if held_out is not None:
@@ -114,10 +116,6 @@ def train(
     return Trained(form.network(best), np.concatenate(curve), np.array(scores))
 
 
-def _stalled(scores: list[float], patience: int | None) -> bool:
-    return patience is not None and len(scores) - 1 - int(np.argmin(scores or [0.0])) >= patience
-
-
 class _Form(eqx.Module):
     """A network without its weights, which lie in one vector: an optimiser does all of them at once."""
 
@@ -125,19 +123,19 @@ class _Form(eqx.Module):
     frame: Any
 
     def network(self, weights: jax.Array) -> Any:
-        """The network with these weights."""
+        """Return the network with these weights."""
         return eqx.combine(self.unravel(weights), self.frame)
 
 
-def laid_out(network: Any) -> tuple[jax.Array, _Form]:
-    """The weights of a network as one vector, and the rest of it."""
+def flatten_weights(network: Any) -> tuple[jax.Array, _Form]:
+    """Return the weights of a network as one vector, and the rest of it."""
     weights, frame = eqx.partition(network, eqx.is_array)
     vector, unravel = ravel_pytree(weights)
     return vector, _Form(unravel, frame)
 
 
 @soon_compiled
-def _epoch(state, form: _Form, objective: Objective, data, key, schedule: Schedule):
+def _run_epoch(state, form: _Form, objective: Objective, data, key, schedule: Schedule):
     optimiser = schedule.optimiser()
 
     def step(state, batch):
