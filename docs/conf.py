@@ -19,7 +19,7 @@ author = "The effective-langevin developers"
 copyright = author
 version = release = installed("effective-langevin")
 
-extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.viewcode"]
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.viewcode", "numpydoc"]
 exclude_patterns = ["_build"]
 myst_enable_extensions = ["dollarmath", "amsmath", "colon_fence", "deflist"]
 myst_heading_anchors = 3
@@ -28,6 +28,7 @@ add_module_names = smartquotes = False
 autodoc_member_order = "bysource"
 autodoc_typehints = "none"
 autodoc_class_signature = "mixed"
+numpydoc_show_class_members = False  # the pages say which members are shown
 nitpicky = True
 
 html_theme = "furo"
@@ -42,7 +43,7 @@ pygments_style, pygments_dark_style = "friendly", "monokai"
 def setup(app: Sphinx) -> None:
     """Formulas as MathML, docstrings from Markdown, and what is read from results and figures."""
     app.add_html_math_renderer("mathml", (_inline_formula, None), (_formula, None))
-    app.connect("autodoc-process-docstring", lambda app, what, name, obj, options, lines: _to_rst(lines))
+    app.connect("autodoc-process-docstring", lambda app, what, name, obj, options, lines: _to_rst(lines), 400)
     app.connect("source-read", lambda app, page, source: source.__setitem__(0, generated.filled(source[0])))
 
 
@@ -67,9 +68,12 @@ def _mathml(node, **options) -> str:
 
 
 def _to_rst(lines: list[str]) -> None:
-    """Docstrings are plain text: `code` in single quotes, equations indented, arguments with hanging indents."""
-    paragraphs = [p.split("\n") for p in re.split(r"\n\s*\n", "\n".join(lines).rstrip())]
-    lines[:] = [line for p in paragraphs for line in (*_paragraph(p), "")]
+    """Turn the text before the first numpydoc section into RST: `code`, indented equations, lists of arguments."""
+    titles = (i for i, line in enumerate(lines[1:]) if line and set(line) == {"-"})
+    first = next(titles, len(lines))
+    text, sections = lines[:first], lines[first:]
+    paragraphs = [p.split("\n") for p in re.split(r"\n\s*\n", "\n".join(text).rstrip())]
+    lines[:] = [line for p in paragraphs for line in (*_paragraph(p), "")] + sections
 
 
 def _paragraph(paragraph: list[str]) -> list[str]:
