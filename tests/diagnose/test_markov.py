@@ -4,7 +4,7 @@ from oracles.processes import ornstein_uhlenbeck, with_noise
 
 import effective_langevin as el
 from effective_langevin.diagnose.markov import cell_memory, implied_times, label_samples, linear_memory, remainders
-from effective_langevin.diagnose.survey import survey
+from effective_langevin.diagnose.moments import measure_moments
 
 KEY = jax.random.key(0)
 
@@ -51,7 +51,7 @@ def test_implied_times_of_a_linear_process_are_its_relaxation_time():
 
 
 def test_nonlinear_motion_fails_the_linear_test_and_passes_on_a_partition(wells_series):
-    found = survey(wells_series.thin(10))
+    found = measure_moments(wells_series.thin(10))
     linear, cells = linear_memory(found), cell_memory(found, key=KEY)
     assert np.abs(linear.value[0] / linear.error[0]).max() > 8
     assert cells is not None
@@ -60,7 +60,7 @@ def test_nonlinear_motion_fails_the_linear_test_and_passes_on_a_partition(wells_
 
 
 def test_noise_is_memory_on_a_partition_too():
-    found = cell_memory(survey(with_noise(ornstein_uhlenbeck(30_000, 20.0), 0.3)), key=KEY)
+    found = cell_memory(measure_moments(with_noise(ornstein_uhlenbeck(30_000, 20.0), 0.3)), key=KEY)
     assert found is not None
     # a^2 nu / ((1 + nu)^2 - a^2) with a = exp(-1/20), nu = 0.09; conditioning on cells changes little for a Gaussian.
     a, nu = np.exp(-1 / 20), 0.09
@@ -70,11 +70,14 @@ def test_noise_is_memory_on_a_partition_too():
 def test_inertia_is_negative_memory():
     position = np.cumsum(ornstein_uhlenbeck(30_000, 5.0).segments[0], axis=0)
     position = position - np.convolve(np.pad(position[:, 0], 200, mode="edge"), np.ones(401) / 401, "valid")[:, None]
-    found = cell_memory(survey(el.TimeSeries(position, 1.0)), key=KEY)
+    found = cell_memory(measure_moments(el.TimeSeries(position, 1.0)), key=KEY)
     assert found is not None
     assert found.value[0, 0, 0] < -0.5
 
 
 def test_many_variables_or_few_samples_get_no_partition():
-    assert cell_memory(survey(el.TimeSeries(np.random.default_rng(0).normal(size=(5000, 7)), 1.0)), key=KEY) is None
-    assert cell_memory(survey(ornstein_uhlenbeck(300, 5.0)), key=KEY) is None
+    assert (
+        cell_memory(measure_moments(el.TimeSeries(np.random.default_rng(0).normal(size=(5000, 7)), 1.0)), key=KEY)
+        is None
+    )
+    assert cell_memory(measure_moments(ornstein_uhlenbeck(300, 5.0)), key=KEY) is None

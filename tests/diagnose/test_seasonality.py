@@ -3,12 +3,13 @@ import pytest
 from oracles.processes import autoregressive, ornstein_uhlenbeck, random_walk
 
 import effective_langevin as el
-from effective_langevin.diagnose.seasonality import calendar_bins, is_steady, spectral_lines
-from effective_langevin.diagnose.survey import survey
+from effective_langevin.diagnose.moments import measure_moments
+from effective_langevin.diagnose.seasonality import calendar_bins, find_lines
+from effective_langevin.statistics.spectral_lines import is_steady
 
 
 def lines(values, **about):
-    return spectral_lines(survey(el.TimeSeries(values, 1.0, **about))).lines
+    return find_lines(measure_moments(el.TimeSeries(values, 1.0, **about))).lines
 
 
 def cycle(samples, period):
@@ -64,4 +65,4 @@ def test_series_without_a_cycle_have_no_lines():
     made += [ornstein_uhlenbeck(500, 10.0, members=20, seed=k) for k in range(20)]
     made += [el.TimeSeries(np.random.default_rng(k).normal(size=3000), 1.0) for k in range(40)]
     made += [el.TimeSeries(np.exp(autoregressive(4000, 10.0, seed=k)), 1.0) for k in range(20)]
-    assert sum(bool(spectral_lines(survey(s)).lines) for s in made) <= 2
+    assert sum(bool(find_lines(measure_moments(s)).lines) for s in made) <= 2

@@ -5,24 +5,19 @@ from scipy import stats
 from scipy.special import ndtri
 
 import effective_langevin as el
-from effective_langevin.diagnose.stationarity import (
-    block_features,
-    compare_stretches,
-    differences,
-    trend_p_values,
-    variance_components,
-)
-from effective_langevin.diagnose.survey import survey
-from effective_langevin.diagnose.unit_root import UNIT_ROOT, dickey_fuller
+from effective_langevin.diagnose.moments import measure_moments
+from effective_langevin.diagnose.stationarity import block_features, compare_stretches
+from effective_langevin.statistics.unit_root import UNIT_ROOT, dickey_fuller
+from effective_langevin.statistics.variance_analysis import compare_runs, trend_p_values, variance_components
 
 
 def alarm(series):
-    found = compare_stretches(survey(series))
+    found = compare_stretches(measure_moments(series))
     return any((c.p_values < found.chance).any() for c in found.comparisons)
 
 
 def walks(series):
-    return bool((compare_stretches(survey(series)).unit_root > UNIT_ROOT).any())
+    return bool((compare_stretches(measure_moments(series)).unit_root > UNIT_ROOT).any())
 
 
 def test_the_components_of_variance_are_those_of_the_textbook():
@@ -44,12 +39,12 @@ def test_the_trend_is_tested_as_in_the_textbook():
 def test_p_values_are_uniform_for_exchangeable_blocks_even_with_heavy_tails():
     rng, labels = np.random.default_rng(2), np.arange(48) * 8 // 48
     features = rng.standard_cauchy(size=(48, 4000))
-    p = differences(features, labels, np.zeros(4000), ordered=False)
+    p = compare_runs(features, labels, np.zeros(4000), ordered=False)
     assert stats.kstest(p, "uniform").pvalue > 0.001
 
 
 def test_ties_are_no_trend():
-    p = differences(np.zeros((48, 1, 1)), np.arange(48) * 8 // 48, np.zeros(1), ordered=True)
+    p = compare_runs(np.zeros((48, 1, 1)), np.arange(48) * 8 // 48, np.zeros(1), ordered=True)
     assert p[0, 0] > 0.01
 
 
@@ -120,7 +115,7 @@ def test_a_change_is_noticed(change):
 
 def test_a_transient_is_seen_since_the_start_and_records_that_differ_between_records():
     for change, grouping in (("transient", "since the start"), ("records that differ", "between records")):
-        found = compare_stretches(survey(el.TimeSeries(CHANGES[change], 1.0)))
+        found = compare_stretches(measure_moments(el.TimeSeries(CHANGES[change], 1.0)))
         least = {c.grouping: c.p_values.min() for c in found.comparisons if c.names[0] == "mean"}
         assert min(least, key=lambda g: least[g]) == grouping
 
@@ -128,7 +123,7 @@ def test_a_transient_is_seen_since_the_start_and_records_that_differ_between_rec
 def test_the_drift_is_the_standard_deviation_of_the_level():
     """Two levels one unit apart, half of the time each: 0.5 of the standard deviation before standardisation."""
     values = autoregressive(40_000, 5.0)[0] + np.where(np.arange(40_000) < 20_000, 0.5, -0.5)[:, None]
-    found = compare_stretches(survey(el.TimeSeries(values, 1.0)))
+    found = compare_stretches(measure_moments(el.TimeSeries(values, 1.0)))
     drift = next(c for c in found.comparisons if c.names[0] == "mean").drifts[0, 0]
     # Over 8 runs the estimate of the variance has 7 degrees of freedom: 0.5 sqrt(8 / 7).
     assert drift * values.std() == pytest.approx(0.5 * np.sqrt(8 / 7), rel=0.1)

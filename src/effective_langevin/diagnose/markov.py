@@ -24,7 +24,7 @@ from .._core.types import LagMatrices, Matrix, Samples
 from ..data import TimeSeries
 from ..estimate.partition import grow_tree
 from ..statistics.resampling import jackknife, split
-from .survey import Survey
+from .moments import SeriesMoments
 
 _MOST_DIMENSIONS = 6
 _CELLS = (128, 32, 8)
@@ -34,7 +34,7 @@ _TREE_SAMPLES = 1 << 13  # the partition is made from so many, and labels are lo
 _RANK = 1e-6
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class LinearMemory:
     """Partial correlations of future and past at lags that double, with errors."""
 
@@ -43,7 +43,7 @@ class LinearMemory:
     error: Float[np.ndarray, "lag var var"]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class CellMemory:
     """The same on a partition, at two lags; and the slowest implied times at h, 2h, 4h of the longer one."""
 
@@ -55,18 +55,18 @@ class CellMemory:
     implied_errors: np.ndarray
 
 
-def linear_memory(survey: Survey) -> LinearMemory:
+def linear_memory(moments: SeriesMoments) -> LinearMemory:
     """Chapman-Kolmogorov on correlations at h = 1, 2, 4, ... up to the longest integral time."""
-    last = max(1, min(survey.times.max() / survey.series.dt, survey.lags[-1] / 2))
+    last = max(1, min(moments.times.max() / moments.series.dt, moments.lags[-1] / 2))
     lags = 2 ** np.arange(int(np.log2(last)) + 1)
     doubled = np.append(lags, 2 * lags[-1])
-    return LinearMemory(lags, *survey.jackknifed(partial_correlations, 0, *doubled))
+    return LinearMemory(lags, *moments.jackknifed(partial_correlations, 0, *doubled))
 
 
-def partial_correlations(moments: LagMatrices) -> LagMatrices:
+def partial_correlations(correlations: LagMatrices) -> LagMatrices:
     """Of C at lags 0, 1, 2, 4, ...: the correlations of future and past given the present, at all but the last lag."""
-    inverse = np.linalg.pinv(moments[0], rcond=_RANK, hermitian=True)
-    return np.array([_partial(moments[0], inverse, once, twice) for once, twice in pairwise(moments[1:])])
+    inverse = np.linalg.pinv(correlations[0], rcond=_RANK, hermitian=True)
+    return np.array([_partial(correlations[0], inverse, once, twice) for once, twice in pairwise(correlations[1:])])
 
 
 def _partial(covariance: Matrix, inverse: Matrix, once: Matrix, twice: Matrix) -> Matrix:
@@ -77,20 +77,20 @@ def _partial(covariance: Matrix, inverse: Matrix, once: Matrix, twice: Matrix) -
     return np.clip((twice - once @ inverse @ once) / scale, -1, 1)
 
 
-def cell_memory(survey: Survey, *, key: jax.Array) -> CellMemory | None:
+def cell_memory(moments: SeriesMoments, *, key: jax.Array) -> CellMemory | None:
     """Memory on as fine a partition as the samples allow; None in many dimensions or for few samples."""
-    series = survey.series
+    series = moments.series
     affordable = min(series.n_samples, _SAMPLES) / _SAMPLES_PER_COEFFICIENT / (series.dimension + 1)
     cells = next((c for c in _CELLS if c <= affordable), None)
     longest = max(len(s) for s in series.segments)
-    later = int(min(max(1, 0.5 * survey.times.min() / series.dt), longest / 64))
+    later = int(min(max(1, 0.5 * moments.times.min() / series.dt), longest / 64))
     if cells is None or series.dimension > _MOST_DIMENSIONS or later < 1:
         return None
     labels = label_samples(series, cells, key=keys.named(key, "cells"))
     cells = 1 + max(int(piece.max()) for piece in labels)
     lags = tuple(sorted({1, later}))
-    found = [_memory_at(series, labels, cells, lag, survey.groups) for lag in lags]
-    times, errors = implied_times(labels, cells, later, series.dt, survey.groups)
+    found = [_memory_at(series, labels, cells, lag, moments.groups) for lag in lags]
+    times, errors = implied_times(labels, cells, later, series.dt, moments.groups)
     return CellMemory(cells, lags, np.array([v for v, _ in found]), np.array([e for _, e in found]), times, errors)
 
 

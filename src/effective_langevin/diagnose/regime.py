@@ -1,74 +1,129 @@
-"""The regime: how the series moves over one sampling interval, decided from the evidence on short times."""
+"""The regime: how the series moves over one sampling interval, decided from the evidence on short times.
+
+White noise of variance nu on each sample adds nu to C(0) and to no other lag, so C(tau) extrapolated from tau >= dt to
+zero falls short of C(0) by nu. So does motion that is over within one sampling interval. Only noise makes the past
+informative once the present is known (see `markov`), which tells the two apart.
+"""
 
 from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Bool, Float
+from scipy.special import ndtri
 
-from ..statistics.resampling import critical
+from .._core.types import LagMatrices
+from ..statistics.nugget import Nugget, extrapolate_to_zero
+from ..statistics.regime import BALLISTIC, least_eigenvalue, variation_slopes
+from ..statistics.resampling import FALSE_ALARM, critical
 from .markov import CellMemory, LinearMemory
-from .short_time import Nugget, Variation, is_white, step_over_fastest
-from .survey import Survey
-
-BALLISTIC = 0.3  # slope of log(QV / h) above which motion is smooth; also used by the mobility estimator
-_CLEARLY_BALLISTIC = 0.5
-# dt over the fastest time seen: worth knowing, and too coarse.
-COARSE = (0.3, 0.5)
-_LEAST_NOISE = 1e-4  # of the variance: one per cent of the standard deviation
-_LEAST_MEMORY = 0.01
+from .moments import SeriesMoments, autocorrelation
+from .thresholds import THRESHOLDS
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Regime:
-    """The name of the regime and what it rests on, per variable."""
+    """The name of the regime and what it rests on.
+
+    `slopes` are those of log(QV / h) at `lags` that double, per variable and (last) of all together; `coarseness` is dt
+    over the fastest time seen, per variable and (last) over all directions.
+    """
 
     name: str
     white: bool
     noisy: Bool[np.ndarray, " var"]
     smooth: Bool[np.ndarray, " var"]
+    lags: np.ndarray
+    slopes: Float[np.ndarray, "octave var_and_all"]
+    slope_errors: Float[np.ndarray, "octave var_and_all"]
+    nugget: Nugget
     coarseness: Float[np.ndarray, " var_and_all"]
     coarseness_error: Float[np.ndarray, " var_and_all"]
 
 
-def decide_regime(
-    survey: Survey, variation: Variation, missing: Nugget, linear: LinearMemory, cells: CellMemory | None
-) -> Regime:
-    """White noise before added noise before smooth motion before coarse sampling: each hides what comes after it."""
-    noisy = noisy_variables(survey, missing, linear, cells)
-    smooth = variation.by_variable > _CLEARLY_BALLISTIC
-    noise = np.where(noisy, np.clip(missing.variance, 0, 0.9), 0.0)
-    all_smooth = variation.slopes[0] > BALLISTIC
-    coarseness, error = step_over_fastest(survey, noise, variation.by_variable > BALLISTIC, bool(all_smooth))
-    white = is_white(survey)
+def decide_regime(moments: SeriesMoments, linear: LinearMemory, cells: CellMemory | None) -> Regime:
+    """Decide in the order white noise, measurement noise, smooth motion, coarse sampling: each masks the later ones."""
+    lags, slopes, slope_errors = measure_variation(moments)
+    nugget = measure_nugget(moments)
+    by_variable, overall = slopes[0, :-1], slopes[0, -1]
+    noisy = noisy_variables(moments, nugget, linear, cells)
+    noise = np.where(noisy, np.clip(nugget.variance, 0, 0.9), 0.0)
+    smooth, all_smooth = by_variable > THRESHOLDS.clearly_smooth, bool(overall > BALLISTIC)
+    coarseness, error = step_over_fastest(moments, noise, by_variable > BALLISTIC, all_smooth)
+    white = is_white(moments)
     if white:
         name = "white noise / unresolved"
     elif noisy.any():
         name = "measurement noise"
     elif all_smooth:
-        rough = variation.by_variable < -2 * variation.by_variable_error
-        name = "mixed" if rough.any() else "ballistic"
+        name = "mixed" if (by_variable < -2 * slope_errors[0, :-1]).any() else "ballistic"
     elif smooth.any():
         name = "mixed"
     else:
-        name = "coarse" if coarseness.max() > COARSE[1] else "diffusive"
-    return Regime(name, white, noisy, smooth, coarseness, error)
+        name = "coarse" if coarseness.max() > THRESHOLDS.coarse[1] else "diffusive"
+    return Regime(name, white, noisy, smooth, lags, slopes, slope_errors, nugget, coarseness, error)
+
+
+def measure_variation(moments: SeriesMoments) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Lags 1, 2, 4, ... up to four integral times of the slowest variable, the slopes between them, their errors."""
+    last = min(4 * moments.times.max() / moments.series.dt, moments.lags[-1])
+    lags = 2 ** np.arange(max(2, int(np.log2(max(last, 4))) + 1))
+    lags = lags[lags <= moments.lags[-1]]
+    return lags, *variation_slopes(moments.series.segments, lags, moments.groups)
+
+
+def measure_nugget(moments: SeriesMoments) -> Nugget:
+    """Variance at lag 0 that no other lag has."""
+    consecutive = int(np.sum(moments.lags == np.arange(len(moments.lags))))
+    return extrapolate_to_zero(moments.jackknifed_acf, consecutive)
+
+
+def is_white(moments: SeriesMoments) -> bool:
+    """Whether nothing at lag 1 correlates with anything, within errors."""
+    value, error = moments.jackknifed(lambda c: c[1] / np.sqrt(np.outer(np.diag(c[0]), np.diag(c[0]))), 0, 1)
+    # The error of a correlation of white samples is known; it is larger if their spread varies.
+    error = np.maximum(error, 1 / np.sqrt(moments.series.n_samples))
+    return bool((np.abs(value) < -ndtri(0.5 * FALSE_ALARM / value.size) * error).all())
 
 
 def noisy_variables(
-    survey: Survey, missing: Nugget, linear: LinearMemory, cells: CellMemory | None
+    moments: SeriesMoments, nugget: Nugget, linear: LinearMemory, cells: CellMemory | None
 ) -> Bool[np.ndarray, " var"]:
     """Variables with noise on each sample: variance missing at lag zero, and a past that tells more than the present.
 
     Without a partition, a nonlinear process sampled coarsely would pass for that; so the sampling must be fine as well.
     """
-    limit = critical(survey.groups, survey.series.dimension)
-    short = missing.variance > np.maximum(limit * missing.error, _LEAST_NOISE)
-    found = linear if cells is None else cells
-    memory, error = np.diag(found.value[0]), np.diag(found.error[0])
-    remembers = memory > np.maximum(limit * error, _LEAST_MEMORY)
+    limit = critical(moments.groups, moments.series.dimension)
+    short = nugget.variance > np.maximum(limit * nugget.error, THRESHOLDS.least_noise)
+    memory = linear if cells is None else cells
+    value, error = np.diag(memory.value[0]), np.diag(memory.error[0])
+    remembers = value > np.maximum(limit * error, THRESHOLDS.least_memory)
     if cells is not None:
         return short & remembers
-    rho = survey.acf[1:4]
+    rho, coarse = moments.acf[1:4], THRESHOLDS.coarse[0]
     decay = np.maximum(-np.diff(rho, axis=0), 1e-6)
-    fine = (rho[0] > 1 - COARSE[0]) | (missing.variance > 0.5 * (1 - rho[0]))
-    return short & remembers & fine & (np.log(decay[0] / decay[1]) < COARSE[0])
+    fine = (rho[0] > 1 - coarse) | (nugget.variance > 0.5 * (1 - rho[0]))
+    return short & remembers & fine & (np.log(decay[0] / decay[1]) < coarse)
+
+
+def step_over_fastest(
+    moments: SeriesMoments, noise: np.ndarray, smooth: Bool[np.ndarray, " var"], all_smooth: bool
+) -> tuple[np.ndarray, np.ndarray]:
+    """dt over the fastest time seen, per variable and last of all directions together, with errors.
+
+    Of a variable: the larger of -ln rho(1) and ln (rho(0) - rho(1)) / (rho(1) - rho(2)), the decay of the curve and of
+    its slope; both are dt / tau for an exponential. Of a smooth one: sqrt(2 - 2 rho(1)), from rho = 1 - tau^2 / 2. Of
+    all: the same of the eigenvalue of C(h) C(0)^-1 of least modulus, in the directions that hold 99 % of the variance.
+    `noise` is the share of measurement noise to take off C(0) first.
+    """
+
+    def ratios(correlation: LagMatrices) -> np.ndarray:
+        correlation = correlation.copy()
+        correlation[0] -= np.diag(noise * np.diag(correlation[0]))
+        rho = np.clip(autocorrelation(correlation), 1e-3, None)
+        first, second = np.maximum(-np.diff(rho, axis=0), 1e-6)
+        rough = np.maximum(-np.log(rho[1]), np.log(first / second))
+        least = least_eigenvalue(correlation[0], correlation[1])
+        overall = np.sqrt(2 * max(1 - least, 0.0)) if all_smooth else -np.log(least)
+        return np.append(np.where(smooth, np.sqrt(np.maximum(2 - 2 * rho[1], 0)), rough), overall)
+
+    return moments.jackknifed(ratios, 0, 1, 2)

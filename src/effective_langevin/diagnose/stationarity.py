@@ -1,11 +1,12 @@
 """Is the record stationary? Analysis of variance between stretches of it.
 
 The record is cut into blocks of at least eight (local) integral times, nearly independent of each other. Mean, spread,
-autocorrelation and motion of the blocks are replaced by normal scores of their ranks, so that a few wild blocks decide
-nothing, and the variance between runs of consecutive blocks is compared with that inside the runs (F test). The same
-comparison is made between records, and between times since the start where there are several records of equal length.
+autocorrelation and step size of the blocks are compared between runs of consecutive blocks and inside the runs. The
+same comparison is made between records, and between times since the start where there are several records of equal
+length.
 
-A random walk escapes this, as it has no integral time; see `unit_root`.
+A random walk escapes this, as it has no integral time. Its sample autocorrelation does decay, over about a tenth of any
+record. So a variable is suspected when its record is short in integral times, and acquitted by the Dickey-Fuller test.
 """
 
 from collections.abc import Sequence
@@ -14,13 +15,14 @@ from typing import Any
 
 import numpy as np
 from jaxtyping import Float
-from scipy.special import fdtrc, ndtri
 
 from .._core.types import Samples
 from ..data import TimeSeries
 from ..statistics.resampling import FALSE_ALARM, split
-from .survey import Survey, integral_times
-from .unit_root import unit_roots
+from ..statistics.unit_root import dickey_fuller
+from ..statistics.variance_analysis import Features, compare_runs, variance_components
+from .moments import SeriesMoments, resolved_times
+from .thresholds import THRESHOLDS
 
 LEVEL_FEATURES = ("mean", "log_spread", "autocorrelation")
 MOTION_FEATURES = ("log_motion",)
@@ -28,21 +30,20 @@ _LENGTH = 8.0  # integral times in a block
 _MOTION_LENGTH = 3.0  # integral times of the state in a block of steps, whose own memory is shorter
 _LEAST, _MOST = 12, 64  # blocks
 _LOCAL_SAMPLES = 200_000
+_PER_TIME = 30  # samples per integral time in the Dickey-Fuller regression
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Comparison:
-    """Blocks of one grouping: p-values and drifts per feature and variable; a drift is a standard deviation."""
+    """One grouping of blocks: p-values and drifts per feature and variable; a drift is a standard deviation."""
 
     grouping: str
     names: tuple[str, ...]
-    features: Float[np.ndarray, "block feature var"]
-    labels: np.ndarray
     p_values: Float[np.ndarray, "feature var"]
     drifts: Float[np.ndarray, "feature var"]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Stationarity:
     """All comparisons that could be made, the Dickey-Fuller statistic, and what autocorrelation is never lost."""
 
@@ -52,32 +53,53 @@ class Stationarity:
     remaining: Float[np.ndarray, " var"]
 
     @property
+    def tests(self) -> int:
+        """Number of p-values."""
+        return sum(c.p_values.size for c in self.comparisons)
+
+    @property
+    def corrected_p(self) -> float:
+        """The least p-value times the number of tests, at most one (Bonferroni)."""
+        return min([1.0, *(float(c.p_values.min()) * self.tests for c in self.comparisons)])
+
+    @property
     def chance(self) -> float:
         """The p-value below which one of all the comparisons is an alarm (Bonferroni)."""
-        return FALSE_ALARM / max(sum(c.p_values.size for c in self.comparisons), 1)
+        return FALSE_ALARM / max(self.tests, 1)
 
 
-def compare_stretches(survey: Survey) -> Stationarity:
-    """Compare mean, spread, autocorrelation and motion along the record, between records and since their start."""
-    series = survey.series
+def compare_stretches(moments: SeriesMoments) -> Stationarity:
+    """Compare mean, spread, autocorrelation and step size along the record, between records and since their start."""
+    series = moments.series
     pieces = _locally_centred(series)
-    local = np.minimum(_local_times(pieces, survey), survey.times)
+    local = np.minimum(_local_times(pieces, moments), moments.times)
     steps = [np.square(np.diff(p, axis=0)) for p in pieces if len(p) > 2]
-    steps = _local_times([p - p.mean(axis=0) for p in steps], survey)
+    steps = _local_times([p - p.mean(axis=0) for p in steps], moments)
     lag = max(1, round(float(np.median(local)) / series.dt))
-    comparisons = []
-    for names, length in (
-        (LEVEL_FEATURES, _LENGTH * local.max()),
-        (MOTION_FEATURES, max(_LENGTH * steps.max(), _MOTION_LENGTH * local.max())),
-    ):
-        for grouping, cut in (
-            ("along the record", _along),
-            ("between records", _between),
-            ("since the start", _since_start),
-        ):
-            if found := cut(series, max(length / series.dt, 8)):
-                comparisons.append(_compared(grouping, names, *found, lag, local / series.dt))
-    return Stationarity(tuple(comparisons), local, unit_roots(survey), survey.acf.min(axis=0))
+    lengths = {
+        LEVEL_FEATURES: _LENGTH * local.max(),
+        MOTION_FEATURES: max(_LENGTH * steps.max(), _MOTION_LENGTH * local.max()),
+    }
+    cuts = {"along the record": _along, "between records": _between, "since the start": _since_start}
+    comparisons = tuple(
+        _compare(grouping, names, *blocks, lag, local / series.dt)
+        for names, length in lengths.items()
+        for grouping, cut in cuts.items()
+        if (blocks := cut(series, max(length / series.dt, 8)))
+    )
+    return Stationarity(comparisons, local, unit_roots(moments), moments.acf.min(axis=0))
+
+
+def unit_roots(moments: SeriesMoments) -> Float[np.ndarray, " var"]:
+    """Dickey-Fuller statistic of each variable whose integral time is not small beside the record; -inf of others."""
+    series, found = moments.series, np.full(moments.series.dimension, -np.inf)
+    longest = max(series.segments, key=len)
+    if 2 * len(longest) < series.n_samples:
+        return found
+    for i in np.flatnonzero(series.duration < THRESHOLDS.short_record * moments.times):
+        stride = max(1, int(moments.times[i] / series.dt / _PER_TIME))
+        found[i] = dickey_fuller(longest[::stride, i])
+    return found
 
 
 def _locally_centred(series: TimeSeries) -> list[Samples]:
@@ -87,13 +109,13 @@ def _locally_centred(series: TimeSeries) -> list[Samples]:
     return [p - p.mean(axis=0) for p in pieces[:: max(1, series.n_samples // _LOCAL_SAMPLES)]]
 
 
-def _local_times(pieces: Sequence[Samples], survey: Survey) -> Float[np.ndarray, " var"]:
+def _local_times(pieces: Sequence[Samples], moments: SeriesMoments) -> Float[np.ndarray, " var"]:
     """Integral times of centred pieces: not inflated by slow drifts of the mean."""
-    lags = survey.lags[survey.lags < max(max(len(p) for p in pieces) / 2, 3)]
+    lags = moments.lags[moments.lags < max(max(len(p) for p in pieces) / 2, 3)]
     products = [sum(np.einsum("ti,ti->i", p[lag:], p[: len(p) - lag]) for p in pieces if len(p) > lag) for lag in lags]
     counts = [max(sum(len(p) - lag for p in pieces if len(p) > lag), 1) for lag in lags]
     covariance = np.array(products) / np.array(counts)[:, None]
-    return integral_times(covariance / np.maximum(covariance[0], 1e-30), lags, survey.series.dt)[0]
+    return resolved_times(covariance / np.maximum(covariance[0], 1e-30), lags, moments.series.dt)
 
 
 def block_features(pieces: Sequence[Samples], lag: int) -> dict[str, Any]:
@@ -115,7 +137,7 @@ def block_features(pieces: Sequence[Samples], lag: int) -> dict[str, Any]:
 
 
 def _along(series: TimeSeries, shortest: float):
-    """Runs of consecutive blocks in the order of the record."""
+    """Blocks in the order of the record, and the run of each."""
     number = int(min(series.n_samples / shortest, _MOST))
     if number < _LEAST:
         return None
@@ -141,54 +163,19 @@ def _since_start(series: TimeSeries, shortest: float):
     sets = int(min(max(len(alike) // 3, len(alike) * longest / 4 / shortest), len(alike), _MOST // 4))
     if sets < _LEAST // 4 or longest < 16:
         return None
-    groups = [alike[k::sets] for k in range(sets)]
-    parts = [[list(split([s], 4)) for s in group] for group in groups]
+    parts = [[list(split([s], 4)) for s in alike[k::sets]] for k in range(sets)]
     blocks = [[record[phase][0] for record in part] for phase in range(4) for part in parts]
     return blocks, np.repeat(np.arange(4), sets)
 
 
-def _compared(grouping, names, blocks, labels, lag: int, times: np.ndarray) -> Comparison:
+def _compare(
+    grouping: str, names: tuple[str, ...], blocks: list, labels: np.ndarray, lag: int, times: np.ndarray
+) -> Comparison:
     """Features of the blocks and their test."""
     lag = max(1, min(lag, min(max(len(p) for p in b) for b in blocks) // 4))
-    found = [block_features(b, lag) for b in blocks]
-    features = np.array([[f[name] for name in names] for f in found])
+    by_block = [block_features(b, lag) for b in blocks]
+    features: Features = np.array([[f[name] for name in names] for f in by_block])
     length = np.mean([sum(len(p) for p in b) for b in blocks])
-    p_values = differences(features, labels, times / length, ordered=grouping != "between records")
+    p_values = compare_runs(features, labels, times / length, ordered=grouping != "between records")
     between, inside, size = variance_components(features, labels)
-    drifts = np.sqrt(np.maximum(between - inside, 0) / size)
-    return Comparison(grouping, names, features, labels, p_values, drifts)
-
-
-def differences(features: np.ndarray, labels: np.ndarray, correlation: np.ndarray, *, ordered: bool) -> np.ndarray:
-    """p-values of the F test and, if the order of runs means something, of a trend, on normal scores of the ranks.
-
-    `correlation` is the integral time over the length of a block; neighbouring blocks are correlated by half of it.
-    """
-    blocks, runs = len(features), labels.max() + 1
-    # In random order, so that ties (in a constant stretch) do not look like a trend.
-    order = np.random.default_rng(0).permutation(blocks)
-    scores = np.empty_like(features)
-    scores[order] = ndtri((features[order].argsort(axis=0, kind="stable").argsort(axis=0) + 0.5) / blocks)
-    between, inside, size = variance_components(scores, labels)
-    inflation = (1 + correlation * (size - 1) / size) / (1 - correlation / size)
-    p_values = fdtrc(runs - 1, blocks - runs, between / np.maximum(inside, 1e-300) / inflation)
-    if not ordered:
-        return p_values
-    return np.minimum(2 * np.minimum(p_values, trend_p_values(scores, labels, 1 + correlation)), 1.0)
-
-
-def trend_p_values(scores: np.ndarray, labels: np.ndarray, inflation: np.ndarray) -> np.ndarray:
-    """Two-sided p-values of a linear trend over the runs, whose variance is `inflation` times that of white scores."""
-    order = labels - labels.mean()
-    explained = np.tensordot(order, scores, 1) ** 2 / np.sum(order**2) / np.sum(scores**2, axis=0)
-    freedom = len(labels) - 2
-    return fdtrc(1, freedom, freedom * explained / np.maximum(1 - explained, 1e-300) / inflation)
-
-
-def variance_components(values: np.ndarray, labels: np.ndarray) -> tuple[np.ndarray, np.ndarray, float]:
-    """Mean squares between and inside runs, and the size of a run."""
-    sizes = np.bincount(labels).astype(float)
-    means = np.array([values[labels == k].mean(axis=0) for k in range(len(sizes))])
-    spread = np.tensordot(sizes, (means - values.mean(axis=0)) ** 2, 1)
-    inside = ((values - means[labels]) ** 2).sum(axis=0)
-    return spread / (len(sizes) - 1), inside / (len(values) - len(sizes)), float(sizes.mean())
+    return Comparison(grouping, names, p_values, np.sqrt(np.maximum(between - inside, 0) / size))

@@ -11,13 +11,19 @@ from .lags import autocovariances
 _LONGEST_LAG = 1 << 14
 
 
-def integral_time(acf: Float[np.ndarray, "lag ..."], tau: np.ndarray) -> np.ndarray:
+def integral_time(acf: Float[np.ndarray, "lag ..."], tau: np.ndarray, *, to_crossing: bool = False) -> np.ndarray:
     """Integrate normalised autocorrelations at the times `tau` up to their first zero, by trapezoids.
 
-    Independent samples are twice that far apart.
+    Independent samples are twice that far apart. With `to_crossing` the last interval ends where the chord crosses
+    zero, which matters where lags are far apart.
     """
     positive = np.logical_and.accumulate(acf > 0, axis=0)
-    return np.trapezoid(np.where(positive, acf, 0.0), tau, axis=0)
+    kept = np.where(positive, acf, 0.0)
+    widths = np.diff(tau).reshape(-1, *[1] * (acf.ndim - 1)) * np.ones_like(acf[1:])
+    if to_crossing:
+        last = positive[:-1] & ~positive[1:]
+        widths[last] *= acf[:-1][last] / (acf[:-1] - acf[1:])[last]
+    return 0.5 * np.sum(widths * (kept[1:] + kept[:-1]), axis=0)
 
 
 def integral_times(segments: Sequence[Samples], dt: float) -> Float[np.ndarray, " var"]:

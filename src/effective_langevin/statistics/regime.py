@@ -9,14 +9,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import scipy.linalg
 from jaxtyping import Float
 
-from .._core.types import LagMatrices, Samples
+from .._core.types import LagMatrices, Matrix, Samples
 from .lags import lagged_moments
+from .resampling import jackknife
 
 # Slope above which a series is smooth, a third of the way from a diffusion (0) to smooth motion (1); below minus this
 # slope noise on each sample dominates the shortest lag.
 BALLISTIC = 0.3
+_VARIANCE_KEPT = 0.99  # share of the variance in the directions whose fastest decay is looked at
+_MOST_NUMBERS = 8_000_000
 
 
 @dataclass(frozen=True)
@@ -41,7 +45,7 @@ def classify_short_times(segments: Sequence[Samples]) -> ShortTimeRegime:
 
 def quadratic_variation_slope(segments: Sequence[Samples]) -> float:
     """Slope of all variables together between one and two lags."""
-    return float(slopes_from_moments(lagged_moments(segments, segments, [0, 1, 2]).mean())[0])
+    return float(doubling_slopes(total_decay(lagged_moments(segments, segments, [0, 1, 2]).mean()))[0])
 
 
 def slope_beneath_noise(segments: Sequence[Samples]) -> float:
@@ -55,11 +59,6 @@ def slope_beneath_noise(segments: Sequence[Samples]) -> float:
     return float(doubling_slopes(decay).min()) if (decay > 0).all() else -np.inf
 
 
-def slopes_from_moments(correlation: LagMatrices) -> Float[np.ndarray, " octave"]:
-    """Slopes of all variables together, from C at lags 0, h, 2h, 4h, ..."""
-    return doubling_slopes(total_decay(correlation))
-
-
 def total_decay(correlation: LagMatrices) -> Float[np.ndarray, " lag"]:
     """tr [C(first) - C(lag)] for all lags but the first."""
     return np.trace(correlation[0] - correlation[1:], axis1=1, axis2=2)
@@ -68,3 +67,46 @@ def total_decay(correlation: LagMatrices) -> Float[np.ndarray, " lag"]:
 def doubling_slopes(decay: Float[np.ndarray, "lag ..."]) -> Float[np.ndarray, "octave ..."]:
     """d log(QV / h) / d log h between lags that double, from C(0) - C(h) at each of them."""
     return np.log2(decay[1:] / decay[:-1]) - 1
+
+
+def variation_slopes(
+    segments: Sequence[Samples], lags: np.ndarray, groups: int
+) -> tuple[Float[np.ndarray, "octave var_and_all"], Float[np.ndarray, "octave var_and_all"]]:
+    """Slopes of each variable and (last) of all together between `lags` that double, with standard errors.
+
+    From squared steps: C(0) - C(h) would be less exact, because of the ends of the records.
+    """
+    sums, pairs = squared_steps(segments, lags, groups)
+
+    def slopes(weights: np.ndarray) -> np.ndarray:
+        squares = np.tensordot(weights, sums, 1) / np.maximum(weights @ pairs, 1)[:, None]
+        rate = np.maximum(squares, 1e-30) / lags[:, None]
+        return np.diff(np.log2(np.column_stack([rate, rate.mean(axis=1)])), axis=0)
+
+    return jackknife(slopes, groups)
+
+
+def squared_steps(segments: Sequence[Samples], lags: np.ndarray, groups: int) -> tuple[np.ndarray, np.ndarray]:
+    """Sums of (x(t + lag) - x(t))^2, (group, lag, var), and numbers of pairs, (group, lag)."""
+    edges = np.linspace(0, sum(len(s) for s in segments), groups + 1).astype(int)
+    sums, pairs, start = np.zeros((groups, len(lags), segments[0].shape[1])), np.zeros((groups, len(lags))), 0
+    for segment in segments:
+        stride = max(1, segment.size // _MOST_NUMBERS)
+        for k, lag in enumerate(lags):
+            squares = np.square(segment[lag::stride] - segment[: max(len(segment) - lag, 0) : stride])
+            cuts = np.clip(-(-(edges - start) // stride), 0, len(squares))
+            for g in np.flatnonzero(np.diff(cuts)):
+                sums[g, k] += squares[cuts[g] : cuts[g + 1]].sum(axis=0)
+            pairs[:, k] += np.diff(cuts)
+        start += len(segment)
+    return sums, pairs
+
+
+def least_eigenvalue(covariance: Matrix, lagged: Matrix) -> float:
+    """Smallest modulus among the eigenvalues of C(h) C(0)^-1 in the directions of large variance, at least 0.001."""
+    scale = np.sqrt(np.diag(covariance))
+    values, vectors = scipy.linalg.eigh(covariance / np.outer(scale, scale))
+    kept = np.cumsum(values[::-1]) - values[::-1] < _VARIANCE_KEPT * values.sum()
+    whitening = vectors[:, ::-1][:, kept] / np.sqrt(values[::-1][kept])
+    propagator = whitening.T @ (lagged / np.outer(scale, scale)) @ whitening
+    return max(float(np.abs(np.linalg.eigvals(propagator)).min()), 1e-3)

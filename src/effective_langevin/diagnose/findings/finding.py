@@ -38,7 +38,6 @@ class Finding:
 
     Examples
     --------
-    >>> import effective_langevin as el
     >>> finding = el.Finding("gaps", "note", "3 rows were dropped.", "Fill short gaps.")
     >>> finding
     Finding('gaps', 'note': 3 rows were dropped.)
@@ -57,6 +56,22 @@ class Finding:
             name: {"value": plain(q.value), "error": plain(q.error), "unit": q.unit} for name, q in self.numbers.items()
         }
         return {**words, "numbers": numbers}
+
+    @classmethod
+    def from_dict(cls, content: Mapping[str, Any]) -> "Finding":
+        """Restore a finding from the plain data of `to_dict`.
+
+        Parameters
+        ----------
+        content : mapping
+            What `to_dict` returned, also after a round trip through JSON.
+
+        Returns
+        -------
+        Finding
+        """
+        numbers = {name: Quantity(**number) for name, number in content["numbers"].items()}
+        return cls(**{**content, "numbers": numbers})
 
     def __repr__(self) -> str:
         return f"Finding({self.name!r}, {self.level!r}: {self.meaning})"

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from effective_langevin.statistics.spectra import (
+from effective_langevin.statistics.spectral_lines import (
     background,
     equal_windows,
     fit_power_law,

@@ -3,19 +3,19 @@ import pytest
 from oracles.processes import ornstein_uhlenbeck
 
 import effective_langevin as el
-from effective_langevin.diagnose.shape import describe_shape, tail_exponent
-from effective_langevin.diagnose.survey import survey
-from effective_langevin.diagnose.symmetry import find_symmetries
+from effective_langevin.diagnose.marginals import describe_marginals, tail_exponent
+from effective_langevin.diagnose.moments import measure_moments
+from effective_langevin.diagnose.symmetry_search import find_symmetries
 
 RNG = np.random.default_rng
 
 
-def shape(values):
-    return describe_shape(survey(el.TimeSeries(values, 1.0)))
+def marginals(values):
+    return describe_marginals(measure_moments(el.TimeSeries(values, 1.0)))
 
 
 def suggested(series):
-    return {s.name for s in find_symmetries(survey(series)) if s.suggested}
+    return {s.name for s in find_symmetries(measure_moments(series)) if s.suggested}
 
 
 @pytest.mark.parametrize("exponent", [1.5, 3.0])
@@ -36,23 +36,23 @@ def test_tied_samples_have_no_tail():
 
 
 def test_kurtosis_with_its_error():
-    found = shape(np.column_stack([RNG(0).normal(size=40_000), RNG(1).laplace(size=40_000)]))
+    found = marginals(np.column_stack([RNG(0).normal(size=40_000), RNG(1).laplace(size=40_000)]))
     assert (np.abs(found.kurtosis - [0, 3]) < 4 * found.kurtosis_error).all()
     assert (found.kurtosis_error < [0.05, 0.4]).all()
 
 
 def test_a_sample_that_stands_alone_is_an_outlier_and_an_excursion_is_not():
     values = ornstein_uhlenbeck(20_000, 5.0).segments[0].copy()
-    assert shape(values).outliers.tolist() == [0]
+    assert marginals(values).outliers.tolist() == [0]
     values[[777, 9000]] = [[200.0], [-300.0]]
-    assert shape(values).outliers.tolist() == [2]
+    assert marginals(values).outliers.tolist() == [2]
     values[1000:1040] += 100 * np.sin(np.linspace(0, np.pi, 40))[:, None]
-    assert shape(values).outliers.tolist() == [2]
+    assert marginals(values).outliers.tolist() == [2]
     assert "outliers" in el.diagnose(el.TimeSeries(values, 1.0)).finding("tails").meaning.lower()
 
 
 def test_a_hard_edge_is_seen_on_its_side_only():
-    found = shape(np.column_stack([RNG(0).exponential(size=20_000), RNG(1).normal(size=20_000)]))
+    found = marginals(np.column_stack([RNG(0).exponential(size=20_000), RNG(1).normal(size=20_000)]))
     assert found.hard_edges().tolist() == [[True, False], [False, False]]
 
 
@@ -62,15 +62,15 @@ def test_an_excursion_of_a_slow_record_is_no_edge():
     smooth = np.convolve(RNG(0).normal(size=5800), kernel, "valid")
     low, high = smooth.min(), smooth.max()
     assert (smooth > high - 0.01 * (high - low)).mean() > 0.002
-    assert not shape(smooth).hard_edges().any()
+    assert not marginals(smooth).hard_edges().any()
 
 
 @pytest.mark.parametrize("turn", [2 * np.pi, 360.0])
 def test_an_angle_is_told_by_its_range_and_its_jumps(turn):
     phase = np.cumsum(RNG(0).normal(size=20_000) * 0.1) / (2 * np.pi) * turn
-    assert shape((phase + turn / 2) % turn - turn / 2).full_turn[0] == turn
-    assert shape(0.8 * (phase % turn)).full_turn[0] == 0
-    assert shape(turn / 2 * np.sin(phase / turn)).full_turn[0] == 0
+    assert marginals((phase + turn / 2) % turn - turn / 2).full_turn[0] == turn
+    assert marginals(0.8 * (phase % turn)).full_turn[0] == 0
+    assert marginals(turn / 2 * np.sin(phase / turn)).full_turn[0] == 0
 
 
 def test_a_skewed_variable_has_no_sign_symmetry_and_a_gaussian_one_has():
