@@ -58,7 +58,8 @@ def describe_marginals(moments: SeriesMoments) -> Marginals:
     # A smooth record stays at its turning points for a while: one excursion does not make an edge.
     crowding = np.maximum(crowding - 3 * moments.times / series.duration, 0)
     turns = _full_turns(series, ends, (ends[1] - ends[0]) * moments.units.std)
-    return Marginals(*jackknife(excess, moments.groups), *tails.T, _outliers(series, sample), ends, crowding, turns)
+    kurtosis, error = jackknife(excess, moments.groups)
+    return Marginals(kurtosis, error, tails[:, 0], tails[:, 1], _outliers(series, sample), ends, crowding, turns)
 
 
 def tail_exponent(sizes: np.ndarray, independent: float) -> tuple[float, float]:

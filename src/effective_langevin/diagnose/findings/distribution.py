@@ -83,7 +83,7 @@ def symmetries(found: tuple[Candidate, ...]) -> Finding:
     if suggested:
         advice = (
             "If you know from elsewhere that the system has this symmetry, impose it, and errors shrink: that of a "
-            "ring by `el.fit(..., symmetry=el.Translations())`, another by adding the transformed records to the series."
+            "ring by `el.fit(..., symmetry=el.Translations())`, another by adding transformed records to the series."
         )
         return Finding("symmetry", "note", f"The moments are consistent with: {listed(suggested)}.", advice, numbers)
     if possible:

@@ -79,7 +79,7 @@ class Finding:
 
 def worst_level(findings: Iterable[Finding]) -> Level:
     """Return the most serious level among the findings; "ok" if there are none."""
-    return max((f.level for f in findings), key=LEVELS.index, default="ok")
+    return LEVELS[max((LEVELS.index(f.level) for f in findings), default=0)]
 
 
 def plain(value: Any) -> Any:
