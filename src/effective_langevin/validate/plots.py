@@ -1,121 +1,169 @@
-"""Figures: these functions only draw, what they draw is computed elsewhere.
+"""Figures: every function draws curves that a validation has computed, into the axes given or into a new figure.
 
-Each takes arrays and, optionally, the axes to draw into; without axes it makes its own figure, `axes[0].figure`.
+Each takes a `Validation` (or one of its curves, or a model where only that is drawn) and returns the axes that it drew
+into; `axes[0].figure.savefig("figure.png")` writes the figure.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
+import matplotlib
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.lines import Line2D
-from matplotlib.ticker import MaxNLocator
+from matplotlib.ticker import MaxNLocator, NullFormatter
 
 from .._core.format import digits
-from .._core.types import LagMatrices, Matrix
-from ..data import TimeSeries
-from ..estimate.mobility import Mobility
-from .curve_plots import plot_return_times, plot_spectra
-from .style import DATA, MODEL, WIDTH, band, even_columns, in_rows, label, legend, panels, plain, short, styled
+from .._core.types import Matrix
+from .curves import Curve
+from .style import DATA, MODEL, WIDTH, band, colour_bar, even_columns, label, legend, panels, plain, short, styled
+from .views import MOST_PANELS, worst
 
 __all__ = [
-    "plot_acfs",
-    "plot_cross_correlations",
+    "plot_acf",
+    "plot_cross_correlation",
     "plot_mobility",
-    "plot_noise_level_choice",
-    "plot_pair_densities",
-    "plot_pdfs",
-    "plot_phi_by_horizon",
-    "plot_return_times",
-    "plot_spectra",
+    "plot_mobility_by_horizon",
+    "plot_mode_acf",
+    "plot_mode_variance",
+    "plot_noise_level",
+    "plot_original_pdf",
+    "plot_pair_density",
+    "plot_pdf",
+    "plot_return_time",
+    "plot_sample_path",
+    "plot_spectrum",
     "plot_stein",
     "plot_training",
-    "plot_trajectories",
 ]
 
-ANNOTATED = 6
-MASSES = (0.99, 0.9, 0.7, 0.5, 0.3, 0.1)
+_ANNOTATED = 6
+_MASSES = (0.99, 0.9, 0.7, 0.5, 0.3, 0.1)
 _FILL = LinearSegmentedColormap.from_list("data", ["#dcebf5", "#5fa5d0", "#00507d"])
+_SIDES = ((DATA, "-"), (MODEL, "--"))
+_MOST_MODES = 3 * 6
+_SHOWN = 1e-5
+_HEADROOM = 1.35
+
+
+def _curve(result: Any, name: str) -> Curve:
+    return result if isinstance(result, Curve) else result.curves[name]
 
 
 @styled
-def plot_trajectories(
-    data: TimeSeries, paths: TimeSeries, window: float, *, variables: Sequence[int] | None = None, axes=None
-) -> np.ndarray:
-    """Sample paths over `window`, one variable per row: data on the left, model on the right, on the same scale."""
-    variables = list(range(data.dimension) if variables is None else variables)
-    axes = panels(2 * len(variables), 2, max(1.15, 2.0 - 0.25 * len(variables)), axes).reshape(-1, 2)
-    stretches = [max(series.segments, key=len)[: round(window / series.dt) + 1] for series in (data, paths)]
-    for row, i in zip(axes, variables):
-        low, high = min(s[:, i].min() for s in stretches), max(s[:, i].max() for s in stretches)
+def plot_sample_path(result: Any, ax: Any = None) -> np.ndarray:
+    """Draw a stretch of the data beside one of the model; fields in space and time, one above the other."""
+    curve = _curve(result, "sample_path")
+    if "point" in curve.dims:
+        return _draw_fields(curve, ax)
+    time, names, units = curve["time"], curve.labels, curve["unit"]
+    axes = panels(2 * len(names), 2, max(1.15, 2.0 - 0.25 * len(names)), ax).reshape(-1, 2)
+    for v, row in enumerate(axes):
+        pieces = [curve.data[:, v], curve.model[:, v]]
+        low, high = min(p.min() for p in pieces), max(p.max() for p in pieces)
         margin = 0.05 * (high - low)
-        for ax, stretch, colour in zip(row, stretches, (DATA, MODEL)):
-            ax.plot(data.dt * np.arange(len(stretch)), stretch[:, i], color=colour, linewidth=0.8)
-            ax.set(xlim=(0, window), ylim=(low - margin, high + margin))
+        for ax, piece, colour in zip(row, pieces, (DATA, MODEL)):
+            ax.plot(time, piece, color=colour, linewidth=0.8)
+            ax.set(xlim=(0, time[-1]), ylim=(low - margin, high + margin))
             ax.yaxis.set_major_locator(MaxNLocator(4))
-            ax.tick_params(labelbottom=i == variables[-1])
-        row[0].set_ylabel(short(data.names[i], 14) + (f"\n[{plain(data.units[i])}]" if data.units[i] else ""))
+            ax.tick_params(labelbottom=v == len(names) - 1)
+        row[0].set_ylabel(short(names[v], 14) + (f"\n[{plain(units[v])}]" if units[v] else ""))
         row[1].tick_params(labelleft=False)
     for ax, title in zip(axes[0], ("Data", "Model")):
         ax.set_title(title, loc="left")
     for ax in axes[-1]:
-        ax.set_xlabel(label("time", data.time_unit))
+        ax.set_xlabel(label("time", curve.unit("time")))
+    return axes
+
+
+def _draw_fields(curve: Curve, ax: Any) -> np.ndarray:
+    """Draw fields (time, point), model above data, on one diverging scale about their mean."""
+    names, time = curve.labels, curve["time"]
+    pieces = [
+        (side if len(names) == 1 else f"{side}, {name} (standardised)", values[:, c])
+        for c, name in enumerate(names)
+        for side, values in (("Model", curve.model), ("Data", curve.data))
+    ]
+    axes = panels(len(pieces), 1, 1.75, ax, width=WIDTH)
+    centre = np.mean([field.mean() for _, field in pieces])
+    limit = max(float(np.quantile(np.abs(field - centre), 0.998)) for _, field in pieces)
+    shown = None
+    for ax, (title, field) in zip(axes, pieces):
+        shown = ax.imshow(
+            field.T,
+            cmap="RdBu_r",
+            vmin=centre - limit,
+            vmax=centre + limit,
+            aspect="auto",
+            origin="lower",
+            extent=(time[0], time[-1], 0.5, field.shape[1] + 0.5),
+            interpolation="nearest",
+        )
+        ax.set(ylabel="grid point", title=title)
+        ax.grid(False)
+        ax.tick_params(labelbottom=ax is axes[-1])
+        ax.yaxis.set_major_locator(MaxNLocator(4, integer=True))
+    axes[-1].set_xlabel(label("time", curve.unit("time")))
+    bar = colour_bar(shown, list(axes), pad=0.015, fraction=0.05, aspect=25)
+    bar.set_label(label(names[0], str(curve["unit"][0])) if len(names) == 1 else "")
     return axes
 
 
 @styled
-def plot_pdfs(
-    edges: np.ndarray, data: np.ndarray, model: np.ndarray, *, names: Sequence[str], units: Sequence[str], axes=None
-) -> np.ndarray:
-    """Densities (var, bin) of each variable; per variable a linear panel above a logarithmic one, (2, var) axes."""
-    columns = even_columns(len(names))
-    order = [(v, scale) for block in in_rows(len(names), columns) for scale in ("linear", "log") for v in block]
-    axes = panels(
-        2 * len(names), columns, 1.9, axes, blocks=[len(b) for b in in_rows(len(names), columns) for _ in "lg"]
-    )
+def plot_pdf(result: Any, ax: Any = None, *, name: str = "pdf") -> np.ndarray:
+    """Draw the stationary densities, each on a linear and on a logarithmic scale, (2, variable) axes."""
+    curve = _curve(result, name)
+    places = worst(curve["kl"], MOST_PANELS)
+    count = len(places)
+    columns = 2 if count == 1 else even_columns(count)
+    blocks = [range(start, min(start + columns, count)) for start in range(0, count, columns)]
+    order = [(p, scale) for block in blocks for scale in ("linear", "log") for p in block]
+    rows = None if count == 1 else [len(block) for block in blocks for _ in range(2)]
+    axes = panels(2 * count, columns, 2.5 if count == 1 else 1.9, ax, blocks=rows)
     placed = {}
-    for ax, (v, scale) in zip(axes, order):
-        ax.stairs(data[v], edges[v], fill=True, color=DATA, alpha=0.3 if scale == "linear" else 0.15, linewidth=0)
-        ax.stairs(data[v], edges[v], color=DATA, linewidth=1.2)
-        ax.stairs(model[v], edges[v], color=MODEL, linewidth=1.4)
-        ax.set_xlim(edges[v][0], edges[v][-1])
+    for ax, (p, scale) in zip(axes, order):
+        v = places[p]
+        edges, data, model = curve["edges"][v], curve.data[v], curve.model[v]
+        ax.stairs(data, edges, fill=True, color=DATA, alpha=0.3 if scale == "linear" else 0.15, linewidth=0)
+        ax.stairs(data, edges, color=DATA, linewidth=1.2)
+        ax.stairs(model, edges, color=MODEL, linewidth=1.4)
+        ax.set_xlim(edges[0], edges[-1])
         if scale == "log":
             ax.set_yscale("log")
-            ax.set_ylim(0.5 * data[v][data[v] > 0].min(), 2 * max(data[v].max(), model[v].max()))
+            ax.set_ylim(0.5 * data[data > 0].min(), 2 * max(data.max(), model.max()))
         else:
             ax.set_ylim(bottom=0)
-        ax.set_xlabel(label(names[v], units[v]) if scale == "log" else "")
+        ax.set_xlabel(label(curve.labels[v], curve["unit"][v]) if scale == "log" or count == 1 else "")
         ax.xaxis.set_major_locator(MaxNLocator(5))
-        if v % columns == 0:
+        if p % columns == 0:
             ax.set_ylabel("density" + (" (log)" if scale == "log" else ""))
-        placed[scale, v] = ax
+        placed[scale, p] = ax
     legend(axes)
-    return np.array([[placed[scale, v] for v in range(len(names))] for scale in ("linear", "log")], dtype=object)
+    return np.array([[placed[scale, p] for p in range(count)] for scale in ("linear", "log")], dtype=object)
+
+
+def plot_original_pdf(result: Any, ax: Any = None) -> np.ndarray:
+    """Draw the densities in the variables of the series, with the transforms undone."""
+    return plot_pdf(result, ax, name="original_pdf")
 
 
 @styled
-def plot_pair_densities(
-    edges: np.ndarray,
-    data: Mapping[tuple[int, int], Matrix],
-    model: Mapping[tuple[int, int], Matrix],
-    *,
-    names: Sequence[str],
-    units: Sequence[str],
-    axes=None,
-) -> np.ndarray:
-    """Joint densities of pairs on the grid of `edges` (var, edge): data filled, model as contours at the same levels.
+def plot_pair_density(result: Any, ax: Any = None) -> np.ndarray:
+    """Draw joint densities of pairs: data filled, model as contours at the same levels.
 
     The levels enclose 99, 90, 70, 50, 30 and 10 % of the data.
     """
-    columns = min(len(data), 3)
-    axes = panels(len(data), columns, 0.8 * min(WIDTH / columns, 4.2), axes)
-    for ax, (i, j) in zip(axes, data):
-        x, y = (0.5 * (edges[k][1:] + edges[k][:-1]) for k in (i, j))
-        levels = enclosing_levels(data[i, j], MASSES)
-        ax.contourf(x, y, data[i, j].T, [*levels, data[i, j].max() * 1.001], cmap=_FILL)
-        ax.contour(x, y, model[i, j].T, levels, colors=MODEL, linewidths=1.3)
-        ax.set(xlabel=label(names[i], units[i]), ylabel=label(names[j], units[j]))
+    curve = _curve(result, "pair_density")
+    columns = min(len(curve.data), 3)
+    axes = panels(len(curve.data), columns, 0.8 * min(WIDTH / columns, 4.2), ax)
+    for k, ax in enumerate(axes):
+        x, y = (0.5 * (edges[1:] + edges[:-1]) for edges in (curve["x_edges"][k], curve["y_edges"][k]))
+        levels = enclosing_levels(curve.data[k], _MASSES)
+        ax.contourf(x, y, curve.data[k].T, [*levels, curve.data[k].max() * 1.001], cmap=_FILL)
+        ax.contour(x, y, curve.model[k].T, levels, colors=MODEL, linewidths=1.3)
+        across, along = (label(str(curve[f"{a}_name"][k]), str(curve[f"{a}_unit"][k])) for a in "xy")
+        ax.set(xlabel=across, ylabel=along)
         ax.xaxis.set_major_locator(MaxNLocator(5))
         ax.yaxis.set_major_locator(MaxNLocator(5))
     legend(axes)
@@ -123,58 +171,63 @@ def plot_pair_densities(
 
 
 @styled
-def plot_acfs(
-    tau: np.ndarray,
-    data: np.ndarray,
-    model: np.ndarray,
-    *,
-    data_error: np.ndarray | None = None,
-    model_error: np.ndarray | None = None,
-    names: Sequence[str],
-    time_unit: str = "",
-    axes=None,
-) -> np.ndarray:
-    """Autocorrelations (lag, var) with bands of two standard errors."""
-    columns = even_columns(len(names))
-    axes = panels(len(names), columns, 2.1, axes)
-    for v, ax in enumerate(axes):
+def plot_acf(result: Any, ax: Any = None) -> np.ndarray:
+    """Draw autocorrelations with bands of two standard errors."""
+    curve = _curve(result, "acf")
+    places = worst(curve["rmse"], MOST_PANELS)
+    return _draw_acfs(curve, places, [short(curve.labels[v], 24) for v in places], even_columns(len(places)), ax)
+
+
+@styled
+def plot_mode_acf(result: Any, ax: Any = None) -> np.ndarray:
+    """Draw the autocorrelations of the Fourier modes that hold most of the variance."""
+    curve, several = _curve(result, "mode_acf"), len(set(_curve(result, "mode_acf")["channel"])) > 1
+    places = [p for p, channel in enumerate(curve["channel"]) if channel < 3][:_MOST_MODES]
+    titles = []
+    for p in places:
+        share = f"{100 * curve['share'][p]:.0f} %"
+        mode = f"mode {curve['mode'][p]} ({share}" + (")" if several else " of the variance)")
+        titles.append(f"{curve['field'][p]}, {mode}" if several else mode)
+    return _draw_acfs(curve, places, titles, min(3, len(places)), ax)
+
+
+def _draw_acfs(curve: Curve, places: Sequence[int], titles: Sequence[str], columns: int, ax: Any) -> np.ndarray:
+    axes = panels(len(places), columns, 2.7 if len(places) == 1 else 2.1, ax)
+    tau = curve["lag"]
+    lowest = min(0.0, *(float(np.nanmin(values[:, places])) for values, _ in curve.sides)) - 0.04
+    for k, (ax, v) in enumerate(zip(axes, places)):
         ax.axhline(0, color="#888888", linewidth=0.8)
-        for curve, error, colour, dashes in ((data, data_error, DATA, "-"), (model, model_error, MODEL, "--")):
-            band(ax, tau, curve[:, v], None if error is None else error[:, v], colour, dashes)
-        ax.set(xlim=(0, tau[-1]), title=short(names[v], 24))
-        ax.set_ylim(top=1.03)
-        if v + columns >= len(names):
-            ax.set_xlabel(label("lag τ", time_unit))
-        if v % columns == 0:
+        for (values, error), style in zip(curve.sides, _SIDES):
+            band(ax, tau, values[:, v], None if error is None else error[:, v], *style)
+        ax.set(xlim=(0, tau[-1]), ylim=(lowest, 1.04), title=titles[k])
+        if k + columns >= len(places):
+            ax.set_xlabel(label("lag τ", curve.unit("lag")))
+        if k % columns == 0:
             ax.set_ylabel("autocorrelation")
     legend(axes, dashed=True)
     return axes
 
 
 @styled
-def plot_cross_correlations(
-    tau: np.ndarray,
-    data: LagMatrices,
-    model: LagMatrices,
-    *,
-    data_error: LagMatrices | None = None,
-    model_error: LagMatrices | None = None,
-    names: Sequence[str],
-    time_unit: str = "",
-    axes=None,
-) -> np.ndarray:
-    """rho_ij(tau) of x_i(t + tau) with x_j(t) for every pair, at negative lags from rho_ji; uneven: circulation."""
+def plot_cross_correlation(result: Any, ax: Any = None) -> np.ndarray:
+    """Draw rho_ij(tau) of x_i(t + tau) with x_j(t) for every pair; a curve that is not even shows circulation."""
+    curve = _curve(result, "cross_correlation")
+    names, tau = curve.labels, curve["lag"]
     pairs = [(i, j) for i in range(len(names)) for j in range(i + 1, len(names))]
-    axes = panels(len(pairs), min(len(pairs), 3), 2.3, axes)
+    axes = panels(len(pairs), min(len(pairs), 3), 2.3, ax)
     both = np.concatenate([-tau[:0:-1], tau])
+
+    def two_sided(values: np.ndarray, i: int, j: int) -> np.ndarray:
+        return np.concatenate([values[:0:-1, j, i], values[:, i, j]])  # rho_ij(-tau) = rho_ji(tau)
+
     for k, (ax, (i, j)) in enumerate(zip(axes, pairs)):
         ax.axhline(0, color="#888888", linewidth=0.8)
         ax.axvline(0, color="#888888", linewidth=0.8)
-        for curve, error, colour, dashes in ((data, data_error, DATA, "-"), (model, model_error, MODEL, "--")):
-            spread = None if error is None else _two_sided(error, i, j)
-            band(ax, both, _two_sided(curve, i, j), spread, colour, dashes)
+        for (values, error), style in zip(curve.sides, _SIDES):
+            band(ax, both, two_sided(values, i, j), None if error is None else two_sided(error, i, j), *style)
         low, high = ax.get_ylim()
-        ax.set(xlim=(both[0], both[-1]), ylim=(min(low, -0.1), max(high, 0.1)), xlabel=label("lag τ", time_unit))
+        ax.set(xlim=(both[0], both[-1]), ylim=(min(low, -0.1), max(high, 0.1)))
+        ax.set(xlabel=label("lag τ", curve.unit("lag")))
         ax.set_title(f"{short(names[i], 14)}(t + τ) with {short(names[j], 14)}(t)")
         if k % 3 == 0:
             ax.set_ylabel("cross-correlation")
@@ -183,21 +236,93 @@ def plot_cross_correlations(
 
 
 @styled
-def plot_mobility(
-    mobility: Mobility, *, names: Sequence[str], std: np.ndarray | None = None, time_unit: str = "", axes=None
-) -> np.ndarray:
-    """Phi, Phi_S, Phi_A and Sigma as heat maps; numbers as they are, colours per standard deviation `std`.
+def plot_spectrum(result: Any, ax: Any = None) -> np.ndarray:
+    """Draw power spectral densities on logarithmic scales, with bands of two standard errors."""
+    curve = _curve(result, "spectrum")
+    names, units, frequency = curve.labels, [str(u) for u in curve["unit"]], curve["frequency"]
+    time_unit = curve.unit("frequency").removeprefix("1/")
+    columns = even_columns(len(names))
+    axes = panels(len(names), columns, 2.5 if len(names) < 4 else 2.1, ax)
+    for v, ax in enumerate(axes):
+        for (values, error), style in zip(curve.sides, _SIDES):
+            band(ax, frequency, values[:, v], None if error is None else error[:, v], *style, positive=True)
+        ax.set(xscale="log", yscale="log", xlim=(frequency[0], frequency[-1]), title=short(names[v], 24))
+        ax.xaxis.set_minor_formatter(NullFormatter())
+        ax.yaxis.set_minor_formatter(NullFormatter())
+        seen = np.concatenate([curve.data[:, v], curve.model[:, v]])
+        ax.set_ylim(0.5 * seen[seen > 0].min(), 2.5 * seen.max())
+        if v + columns >= len(names):
+            ax.set_xlabel(label("frequency", curve.unit("frequency")))
+        per = f"{units[v]}² {time_unit}".strip() if units[v] else ""
+        if v % columns == 0 or units[v] != units[v - 1]:
+            ax.set_ylabel("power density" + (f" [{plain(per)}]" if per else ""))
+    legend(axes, dashed=True)
+    return axes
+
+
+@styled
+def plot_return_time(result: Any, ax: Any = None) -> np.ndarray:
+    """Draw the mean time between upward crossings of every level, with bands of two standard errors."""
+    curve = _curve(result, "return_time")
+    names = curve.labels
+    columns = even_columns(len(names))
+    axes = panels(len(names), columns, 2.5 if len(names) < 4 else 2.1, ax)
+    for v, ax in enumerate(axes):
+        levels = curve["levels"][v]
+        for (values, error), style in zip(curve.sides, _SIDES):
+            band(ax, levels, values[v], None if error is None else error[v], *style, positive=True)
+        ax.set(yscale="log", xlim=(levels[0], levels[-1]), xlabel=label(names[v], curve["unit"][v]))
+        if v % columns == 0:
+            ax.set_ylabel(label("time between crossings", curve.unit("value")))
+    legend(axes, dashed=True)
+    return axes
+
+
+@styled
+def plot_mode_variance(result: Any, ax: Any = None) -> np.ndarray:
+    """Draw the variance of each Fourier mode of standardised fields; values below 1e-5 of the largest are cut."""
+    curve = _curve(result, "mode_variance")
+    count = min(len(curve.labels), 3)
+    axes = panels(count, count, 2.7, ax)
+    mode = np.arange(curve.data.shape[1])
+    for c, ax in enumerate(axes):
+        top = max(float(values[c].max()) for values, _ in curve.sides)
+        seen = [np.where(values[c] > _SHOWN * top, values[c], np.nan) for values, _ in curve.sides]
+        for values, (_, error), (colour, dashes), (marker, face) in zip(
+            seen, curve.sides, _SIDES, (("o", DATA), ("D", "white"))
+        ):
+            spread = None if error is None else 2 * error[c]
+            look = {"marker": marker, "ms": 4, "capsize": 2, "markerfacecolor": face}
+            ax.errorbar(mode, values, spread, color=colour, ls=dashes, **look)
+        noise = curve["noise"][c]
+        if noise.any():
+            ax.plot(mode, noise, color="#888888", linewidth=1.0)
+            place = {"xytext": (0, 3), "textcoords": "offset points", "ha": "right", "fontsize": 8}
+            ax.annotate("smoothing width squared", (mode[-1], noise[-1]), color="#555555", **place)
+        ax.set(yscale="log", xlabel="Fourier mode k", title=curve.labels[c])
+        ax.set_ylim(0.5 * min(float(np.nanmin(s)) for s in seen), 3 * top)
+        ax.set_ylabel("variance (standardised)" if c == 0 else "")
+        ax.xaxis.set_major_locator(MaxNLocator(9, integer=True))
+    legend(axes, dashed=True)
+    return axes
+
+
+@styled
+def plot_mobility(result: Any, ax: Any = None) -> np.ndarray:
+    """Draw Phi, its two parts and Sigma as heat maps; numbers in physical units, colours per standard deviation.
 
     The colours are comparable between variables of different units; the three mobilities share one scale.
     """
-    size, std = len(names), np.ones(len(names)) if std is None else np.asarray(std)
+    model = getattr(result, "model", result)
+    mobility, names, std = model.mobility, model.names, model.standardizer.std
+    size, per = len(names), plain(model.time_unit) or "time"
     maps = [
         ("Mobility Φ", mobility.matrix, mobility.standard_error),
         ("Diffusion, symmetric part", mobility.symmetric, mobility.symmetric_error),
         ("Circulation, antisymmetric part", mobility.antisymmetric, mobility.antisymmetric_error),
         ("Noise factor Σ", mobility.noise_factor, mobility.noise_factor_error),
     ]
-    axes = panels(4, 2, min(max(0.5 * size + 1.1, 2.3), 4.2), axes, width=min(max(1.7 * size + 2.6, 6.4), WIDTH))
+    axes = panels(4, 2, min(max(0.5 * size + 1.1, 2.3), 4.2), ax, width=min(max(1.7 * size + 2.6, 6.4), WIDTH))
     colours = [m / np.outer(std, std) for _, m, _ in maps[:3]] + [maps[3][1] / std[:, None]]
     limit = 1.1 * max(np.abs(c).max() for c in colours[:3])
     for k, (ax, (title, matrix, spread)) in enumerate(zip(axes, maps)):
@@ -205,60 +330,89 @@ def plot_mobility(
         ax.set_title(title)
         if np.abs(colours[k]).max() < 1e-6 * limit:
             ax.text(0.5, 0.5, "zero", transform=ax.transAxes, ha="center", va="center", color="#888888")
-        elif size <= ANNOTATED:
+        elif size <= _ANNOTATED:
             _annotate(ax, matrix, spread, shown)
-        per = plain(time_unit) or "time"
-        bar = ax.figure.colorbar(shown, ax=ax, shrink=0.85, pad=0.02)
+        bar = colour_bar(shown, ax, shrink=0.85, pad=0.02)
         bar.set_label(f"per std² [1/{per}]" if k < 3 else f"per std [1/√{per}]", fontsize=8)
-        bar.outline.set_visible(False)
     return axes
 
 
 @styled
-def plot_phi_by_horizon(
-    horizon: np.ndarray,
-    phi: LagMatrices,
-    error: LagMatrices | None,
-    final: Matrix,
-    *,
-    chosen: float | None = None,
-    entries: Sequence[tuple[int, int]],
-    names: Sequence[str],
-    time_unit: str = "",
-    axes=None,
-) -> np.ndarray:
-    """Entries of Phi(T) against the horizon T with bands of two standard errors, the value used and its horizon."""
-    columns = round(np.sqrt(len(entries))) if len(entries) in (1, 4, 9) else 3
-    axes = panels(len(entries), columns, 1.9, axes)
-    for k, (ax, (i, j)) in enumerate(zip(axes, entries)):
-        band(ax, horizon, phi[:, i, j], None if error is None else error[:, i, j], DATA, "-", marker=".")
-        if chosen is not None:
-            ax.axvline(chosen, color=MODEL, linestyle=":", linewidth=1.2)
-        ax.axhline(final[i, j], color=MODEL, linestyle="--", linewidth=1.4)
-        ax.set_title(f"Φ({short(names[i], 14)}, {short(names[j], 14)})")
+def plot_mobility_by_horizon(result: Any, ax: Any = None) -> np.ndarray:
+    """Draw Phi(T) against the horizon T, with the value used: the largest entries, or the leading Fourier modes."""
+    curve = _curve(result, "mobility_by_horizon")
+    if "mode" in curve:
+        return _draw_modes_by_horizon(curve, ax)
+    horizon, chosen = curve["horizon"], curve["chosen"]
+    count = len(chosen)
+    columns = round(np.sqrt(count)) if count in (1, 4, 9) else 3
+    axes = panels(count, columns, 1.9, ax)
+    error = curve.data_error
+    for k, ax in enumerate(axes):
+        band(ax, horizon, curve.data[:, k], None if error is None else error[:, k], DATA, "-", marker=".")
+        if np.isfinite(chosen[k]):
+            ax.axvline(chosen[k], color=MODEL, linestyle=":", linewidth=1.2)
+        ax.axhline(curve.model[0, k], color=MODEL, linestyle="--", linewidth=1.4)
+        ax.set_title(f"Φ({short(str(curve['row'][k]), 14)}, {short(str(curve['column'][k]), 14)})")
         ax.set_xlim(0, 1.02 * horizon[-1])
         ax.yaxis.set_major_locator(MaxNLocator(5))
-        if k >= len(entries) - columns:
-            ax.set_xlabel(label("horizon T", time_unit))
+        if k >= count - columns:
+            ax.set_xlabel(label("horizon T", curve.unit("horizon")))
     handles = [
         Line2D([], [], color=DATA, marker=".", label="Φ(T)" + (" ± 2 standard errors" if error is not None else "")),
         Line2D([], [], color=MODEL, linestyle="--", label="value used"),
     ]
-    if chosen is not None:
+    if np.isfinite(chosen[0]):
         handles.append(Line2D([], [], color=MODEL, linestyle=":", label="its horizon"))
     legend(axes, handles)
     return axes
 
 
-@styled
-def plot_noise_level_choice(choice: Mapping[str, Sequence[float]], chosen: float, ax: Any = None) -> Axes:
-    """Held-out loss of every noise level tried, above the smallest, with its standard error, and the one chosen."""
-    ax = panels(1, 1, 2.7, ax)[0]
-    level, loss = np.asarray(choice["noise_level"]), np.asarray(choice["held_out_loss"])
-    order = np.argsort(level)
-    ax.errorbar(
-        level[order], loss[order], np.asarray(choice["standard_error"])[order], color=DATA, marker="o", capsize=3
+def _draw_modes_by_horizon(curve: Curve, ax: Any) -> np.ndarray:
+    """Draw Phi_k(T); with chosen horizons each value is marked where it was taken, and the curve faint beyond."""
+    axes = panels(1, 1, 3.1, ax, width=0.8 * WIDTH)
+    ax, horizon, used, chosen = axes[0], curve["horizon"], curve.model[0], curve["chosen"]
+    top, marked = _HEADROOM * float(np.max(used)), bool(np.isfinite(chosen).all())
+    before_pole = np.logical_and.accumulate((curve.data > 0) & (curve.data < 2 * top), axis=0)
+    phi = np.where(before_pole, curve.data, np.nan).T  # beyond a pole the curve means nothing
+    colours = matplotlib.colormaps["viridis"](np.linspace(0, 0.92, len(used)))
+    box = {"boxstyle": "square,pad=0.1", "facecolor": "white", "edgecolor": "none", "alpha": 0.8}
+    for k, colour in enumerate(colours):
+        if marked:
+            kept = horizon <= chosen[k]
+            ax.plot(horizon, phi[k], color=colour, linewidth=1.0, alpha=0.35)
+            ax.plot(np.append(horizon[kept], chosen[k]), np.append(phi[k][kept], used[k]), color=colour, linewidth=1.8)
+            ax.plot(chosen[k], used[k], "o", color=colour, markeredgecolor="black", markersize=7, zorder=3)
+        else:
+            ax.plot(horizon, phi[k], color=colour, marker=".")
+            ax.axhline(used[k], color=colour, linestyle="--", linewidth=1.2)
+        place = (chosen[k] if marked else horizon[-1], used[k])
+        look = {"xytext": (7, 5), "textcoords": "offset points", "fontsize": 8, "bbox": box, "zorder": 4}
+        ax.annotate(f"k = {curve['mode'][k]}", place, **look)
+    ax.set(xlim=(0, (1.02 if marked else 1.1) * horizon[-1]), ylim=(0, top))
+    per = plain(curve.unit("horizon")) or "time"
+    ax.set(xlabel=label("horizon T", curve.unit("horizon")), ylabel=f"Φ$_k$(T) [1/{per}]")
+    looks = (
+        [("value used, at the chosen horizon", {"marker": "o"}), ("longer horizons", {"alpha": 0.4, "linewidth": 1.0})]
+        if marked
+        else [("Φ$_k$(T)", {"marker": "."}), ("value used", {"linestyle": "--"})]
     )
+    ax.legend(handles=[Line2D([], [], color="#444444", label=t, **look) for t, look in looks], loc="upper right")
+    return axes
+
+
+@styled
+def plot_noise_level(result: Any, ax: Any = None) -> np.ndarray:
+    """Draw the held-out loss of every smoothing width tried, above the smallest, and the one chosen."""
+    score = getattr(result, "model", result).score
+    choice, chosen = score.evidence.noise_level_choice, score.learned_level
+    axes = panels(1, 1, 2.7, ax)
+    ax = axes[0]
+    level, loss, error = (
+        np.asarray(part) for part in (choice.noise_level, choice.held_out_loss, choice.standard_error)
+    )
+    order = np.argsort(level)
+    ax.errorbar(level[order], loss[order], error[order], color=DATA, marker="o", capsize=3)
     at = int(np.argmin(np.abs(level - chosen)))
     ax.plot(level[at], loss[at], "o", color=MODEL, markersize=9, label=f"chosen: {level[at]:g}", zorder=3)
     ax.set_xscale("log")
@@ -269,74 +423,65 @@ def plot_noise_level_choice(choice: Mapping[str, Sequence[float]], chosen: float
         ax.set_ylim(-0.4 * linear, 2 * max(loss.max(), linear))
     ax.set_xticks(level, [f"{v:g}" for v in level], rotation=45)
     ax.minorticks_off()
-    ax.set(xlabel="noise level σ (in standard deviations)", ylabel="held-out loss above the best")
+    ax.set(xlabel="smoothing width σ (in standard deviations)", ylabel="held-out loss above the best")
     ax.legend(loc="best")
-    return ax
-
-
-@styled
-def plot_training(losses: Sequence[float], held_out: Sequence[float] = (), steps: int | None = None, ax=None) -> Axes:
-    """Training loss and, where there is one, held-out loss after every epoch with the epoch kept, against steps.
-
-    The axis leaves out what falls within the first tenth of the training, unless the losses span decades.
-    """
-    ax = panels(1, 1, 2.7, ax)[0]
-    end = steps or 100
-    place = end * (np.arange(len(losses)) + 0.5) / len(losses)
-    ax.plot(place, losses, color=DATA, linewidth=1.0, label="training")
-    shown = [*losses, *held_out]
-    if len(held_out):
-        epochs, best = end * np.arange(1, len(held_out) + 1) / len(held_out), int(np.argmin(held_out))
-        marker = "." if len(held_out) <= 40 else ""
-        ax.plot(epochs, held_out, color=MODEL, marker=marker, label="held out")
-        ax.plot(
-            epochs[best], held_out[best], "o", color=MODEL, markersize=8, clip_on=False, label=f"kept: epoch {best + 1}"
-        )
-        ax.legend(loc="upper right")
-    if 0 < 20 * min(shown) < max(shown):
-        ax.set_yscale("log")
-    else:
-        _without_beginning(ax, np.concatenate([place, epochs]) if len(held_out) else place, np.array(shown), end)
-    ax.set(xlim=(0, end), xlabel="training step" if steps else "training done (%)", ylabel="loss")
-    return ax
-
-
-def _without_beginning(ax: Axes, place: np.ndarray, values: np.ndarray, end: float) -> None:
-    """Limits that show what comes after the first tenth, and where it all began if that is beyond them."""
-    later = values[place > 0.1 * end]
-    margin = 0.08 * max(later.max() - later.min(), 1e-3 * abs(later.max()))
-    ax.set_ylim(later.min() - margin, later.max() + margin)
-    if values[0] > 1.2 * later.max():
-        ax.annotate(f"← from {values[0]:.3g}", (0.03, 0.98), xycoords="axes fraction", va="top", fontsize=8, color=DATA)
-
-
-@styled
-def plot_stein(stein: Matrix, *, names: Sequence[str], axes=None) -> np.ndarray:
-    """The Stein matrix and its distance from minus the identity, as heat maps."""
-    axes = panels(2, 2, min(max(0.3 * len(names), 2.6), 3.6), axes, width=WIDTH)
-    rest = stein + np.eye(len(stein))
-    maps = {"⟨s xᵀ⟩": (stein, float(np.abs(stein).max())), "⟨s xᵀ⟩ + 1: zero if exact": (rest, np.abs(rest).max())}
-    for ax, (title, (matrix, limit)) in zip(axes, maps.items()):
-        shown = heat_map(ax, matrix, limit or 1.0, names)
-        ax.set_title(title)
-        ax.figure.colorbar(shown, ax=ax, shrink=0.85, pad=0.02).outline.set_visible(False)
     return axes
 
 
-def _two_sided(correlation: LagMatrices, i: int, j: int) -> np.ndarray:
-    """rho_ij over negative and positive lags: rho_ij(-tau) = rho_ji(tau)."""
-    return np.concatenate([correlation[:0:-1, j, i], correlation[:, i, j]])
+@styled
+def plot_training(result: Any, ax: Any = None) -> np.ndarray:
+    """Draw the training loss and the held-out loss after every epoch, with the epoch kept.
+
+    The axis leaves out the first tenth of the training, unless the losses span decades.
+    """
+    evidence = getattr(result, "model", result).score.evidence
+    losses, held_out, steps = evidence.loss_curve, evidence.held_out_loss_curve or (), evidence.training_steps
+    axes = panels(1, 1, 2.7, ax)
+    ax, end, values = axes[0], steps or 100, np.array([*losses, *held_out])
+    place = end * (np.arange(len(losses)) + 0.5) / len(losses)
+    ax.plot(place, losses, color=DATA, linewidth=1.0, label="training")
+    if len(held_out):
+        epochs, best = end * np.arange(1, len(held_out) + 1) / len(held_out), int(np.argmin(held_out))
+        ax.plot(epochs, held_out, color=MODEL, marker="." if len(held_out) <= 40 else "", label="held out")
+        kept = {"markersize": 8, "clip_on": False, "label": f"kept: epoch {best + 1}"}
+        ax.plot(epochs[best], held_out[best], "o", color=MODEL, **kept)
+        ax.legend(loc="upper right")
+        place = np.concatenate([place, epochs])
+    if 0 < 20 * values.min() < values.max():
+        ax.set_yscale("log")
+    else:
+        later = values[place > 0.1 * end]
+        margin = 0.08 * max(later.max() - later.min(), 1e-3 * abs(later.max()))
+        ax.set_ylim(later.min() - margin, later.max() + margin)
+        if values[0] > 1.2 * later.max():
+            corner = {"xycoords": "axes fraction", "va": "top", "fontsize": 8, "color": DATA}
+            ax.annotate(f"← from {values[0]:.3g}", (0.03, 0.98), **corner)
+    ax.set(xlim=(0, end), xlabel="training step" if steps else "training done (%)", ylabel="loss")
+    return axes
+
+
+@styled
+def plot_stein(result: Any, ax: Any = None) -> np.ndarray:
+    """Draw the Stein matrix and its distance from minus the identity, as heat maps."""
+    model = getattr(result, "model", result)
+    stein, names = model.score.stein, model.names
+    axes = panels(2, 2, min(max(0.3 * len(names), 2.6), 3.6), ax, width=WIDTH)
+    for ax, title, matrix in zip(axes, ("⟨s xᵀ⟩", "⟨s xᵀ⟩ + 1: zero if exact"), (stein, stein + np.eye(len(stein)))):
+        shown = heat_map(ax, matrix, float(np.abs(matrix).max()) or 1.0, names)
+        ax.set_title(title)
+        colour_bar(shown, ax, shrink=0.85, pad=0.02)
+    return axes
 
 
 def enclosing_levels(density: Matrix, masses: Sequence[float]) -> np.ndarray:
-    """Levels whose superlevel sets hold the given fractions of the mass, rising."""
+    """Return the levels whose superlevel sets hold the given fractions of the mass, rising."""
     ordered = np.sort(density.ravel())[::-1]
     held = np.cumsum(ordered) / ordered.sum()
     return np.unique(np.maximum(ordered[np.searchsorted(held, masses).clip(max=len(held) - 1)], ordered[0] * 1e-9))
 
 
 def heat_map(ax: Axes, matrix: Matrix, limit: float, names: Sequence[str], every: int | None = None):
-    """A matrix in colours from -limit to limit, with about a dozen names along its edges."""
+    """Draw a matrix in colours from -limit to limit, with about a dozen names along its edges."""
     shown = ax.imshow(matrix, cmap="RdBu_r", vmin=-limit, vmax=limit, aspect="auto", interpolation="nearest")
     ticks = range(0, len(names), every or max(1, -(-len(names) // 12)))
     flat = len(names) <= 6 or max(len(names[k]) for k in ticks) <= 2
@@ -349,7 +494,7 @@ def heat_map(ax: Axes, matrix: Matrix, limit: float, names: Sequence[str], every
 
 
 def _annotate(ax: Axes, matrix: Matrix, error: Matrix | None, shown) -> None:
-    """Numbers in the cells, dark on light and light on dark."""
+    """Write numbers into the cells, dark on light and light on dark."""
     luminance = shown.cmap(shown.norm(shown.get_array()))[..., :3] ** 2.2 @ (0.2126, 0.7152, 0.0722)
     for (i, j), value in np.ndenumerate(matrix):
         number, spread = digits(value, None if error is None else float(error[i, j]))

@@ -4,40 +4,71 @@ import base64
 import io
 import os
 import re
+from collections.abc import Callable
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import jinja2
+import numpy as np
 from markupsafe import Markup, escape
 from matplotlib.figure import Figure
 
-from .._core import files
+from .._core import files, progress
 from .._core.errors import ArgumentError
 from .._core.format import rows_of
 from ..diagnose import Finding
-from . import report_tables as tables
-from .fields_comparison import FieldsComparison
-from .fields_report import field_rows, mode_rows
-from .findings.describe_model import Portrait
-from .findings.notes import forced, horizon_words, unresolved
-from .findings.verdict import judge, overall_level, verdict
-from .report_figures import figures
+from ..estimate.mobility.evidence import HorizonEvidence
+from . import plots, tables
+from .findings import notes
+from .findings.describe_model import ModelDescription
+from .findings.thresholds import ENOUGH_HELD_OUT
 from .validation import Validation
 
 __all__ = ["figures", "render", "write_report"]
 
 RESOLUTION = 192
 CSS_PIXELS = 96
-MOST_FIELDS = 6
 OPEN_TABLES = 6
 LONGEST_OPENING = 30
-TOO_LITTLE = 0.5
+
+# Figure, the curve that it needs, and what draws it.
+_FIGURES: dict[str, tuple[str, Callable[..., Any]]] = {
+    "pdfs": ("pdf", plots.plot_pdf),
+    "original_pdfs": ("original_pdf", plots.plot_original_pdf),
+    "pairs": ("pair_density", plots.plot_pair_density),
+    "acfs": ("acf", plots.plot_acf),
+    "cross_correlations": ("cross_correlation", plots.plot_cross_correlation),
+    "spectra": ("spectrum", plots.plot_spectrum),
+    "return_times": ("return_time", plots.plot_return_time),
+    "sample_paths": ("sample_path", plots.plot_sample_path),
+    "mode_variances": ("mode_variance", plots.plot_mode_variance),
+    "mode_acfs": ("mode_acf", plots.plot_mode_acf),
+    "phi_by_horizon": ("mobility_by_horizon", plots.plot_mobility_by_horizon),
+}
+
+
+def figures(validation: Validation) -> dict[str, Figure]:
+    """Draw every figure that this validation has something to show for, by name."""
+    model, found = validation.model, validation.model.score.evidence
+    makers = {
+        "mobility": plots.plot_mobility if model.dimension > 1 else None,
+        **{name: draw if curve in validation.curves else None for name, (curve, draw) in _FIGURES.items()},
+        "noise_level": plots.plot_noise_level if found.noise_level_choice else None,
+        "training": plots.plot_training if found.loss_curve else None,
+        "stein": plots.plot_stein if model.dimension > OPEN_TABLES else None,
+    }
+    wanted, drawn = {name: draw for name, draw in makers.items() if draw}, {}
+    with progress.task("Drawing the figures", len(wanted)) as tick:
+        for name, draw in wanted.items():
+            drawn[name] = np.ravel(draw(validation))[0].figure
+            tick(1)
+    return drawn
 
 
 def write_report(validation: Validation, path: str | os.PathLike, *, drawn: dict[str, Figure] | None = None) -> None:
-    """Write the report (figures `drawn` are used if given); the file is replaced once the new one is complete."""
+    """Write the report, with the figures `drawn` if given; the file is replaced once the new one is complete."""
     path = Path(path)
     if not path.parent.is_dir():
         raise ArgumentError(f"Cannot write the report to {path}: the folder {path.parent} does not exist.")
@@ -47,48 +78,52 @@ def write_report(validation: Validation, path: str | os.PathLike, *, drawn: dict
 
 
 def render(validation: Validation, drawn: dict[str, Figure]) -> str:
-    """The report as HTML text."""
-    model, data, ring = validation.model, validation.data, FieldsComparison.of(validation)
-    portrait, diagnosis = Portrait(model), validation.diagnosis
+    """Return the report as HTML text."""
+    model, diagnosis, curves = validation.model, validation.diagnosis, validation.curves
+    description = ModelDescription(model, validation.comparison.groups)
+    horizon = model.mobility.evidence.horizon
+    unresolved = notes.unresolved_modes(validation)
+    headline, *sentences = validation.verdict.sentences
+    names, lag = model.names, curves["acf"]
     return _template().render(
-        who=_who(validation),
+        who=validation.view.subject(),
+        what=validation.view.what,
+        fields=model.space.channels,
         dimension=model.dimension,
-        ring=ring,
-        modes=mode_rows(ring) if ring else [],
-        level="poor" if forced(validation) else ("good", "care", "poor")[overall_level(judge(validation))],
-        verdict=[_sentence(text, model.names) for text in verdict(validation)],
-        portrait=portrait,
-        words=[_sentence(text, model.names) for text in portrait.sentences() if text],
+        modes=tables.mode_rows(validation),
+        level={"good": "good", "usable": "care", "poor": "poor"}[validation.verdict.level],
+        headline=_sentence(headline, names),
+        verdict=[_sentence(text, names) for text in sentences],
+        description=description,
+        words=[_finding(f, names)["words"] for f in description.findings()],
         diagnosis=diagnosis,
-        findings=[_finding(f, model.names) for f in diagnosis.findings] if diagnosis else [],
-        matrices=tables.matrices(validation) if model.dimension <= tables.MOST_TABLES else [],
-        stein=tables.table(model.score.stein, None, model.names, write="{:.3f}".format),
+        findings=[_finding(f, names) for f in diagnosis.findings] if diagnosis else [],
+        matrices=tables.matrices(validation) if model.dimension <= tables.MOST_MATRIX else [],
+        stein=tables.table(model.score.stein, None, names, write="{:.3f}".format),
         metrics=tables.metric_rows(validation),
-        variables=field_rows(ring) if ring else tables.variable_rows(validation),
+        variables=tables.variable_rows(validation),
         rare=tables.rare_rows(validation),
         agreement=tables.agreement(validation),
-        most_rows=tables.MOST_TABLE_ROWS,
+        most_rows=tables.MOST_ROWS,
         figures={name: _embedded(figure) for name, figure in drawn.items()},
         facts=tables.facts(validation),
         provenance=rows_of(model.provenance),
-        time_unit=data.time_unit,
-        reach=f"{validation.data_statistics.tau[-1]:.3g} {data.time_unit}".strip(),
-        score=model.score,
+        time_unit=validation.comparison.time_unit,
+        reach=f"{lag['lag'][-1]:.3g} {lag.unit('lag')}".strip(),
         mobility=model.mobility,
-        horizon_rule=model.mobility.diagnostics.get("horizon_rule", "mean"),
-        horizons_used=_horizons_used(model.mobility.diagnostics.get("horizons_used", 0)),
-        held_out=_held_out(model.mobility.diagnostics),
-        learned_level=model.score.learned_level,
-        gaussian_used=model.score.gaussian_used,
-        horizons=horizon_words(validation) if "chosen_horizon" in model.mobility.diagnostics else "",
-        unresolved=unresolved(validation),
+        horizon_rule=horizon.rule if horizon else "mean",
+        horizons_used="horizon" if horizon and horizon.used == 1 else f"{horizon.used if horizon else 0} horizons",
+        held_out=_held_out(horizon) if horizon else "",
+        score=model.score,
+        horizons=notes.horizon_words(validation),
+        unresolved=_sentence(unresolved.meaning[:1].upper() + unresolved.meaning[1:], names) if unresolved else "",
         wide=model.dimension > OPEN_TABLES,
         version=version("effective-langevin"),
     )
 
 
 def _embedded(figure: Figure) -> dict[str, Any]:
-    """A figure as a data address, with its size in CSS pixels."""
+    """Return a figure as a data address, with its size in CSS pixels."""
     buffer = io.BytesIO()
     figure.savefig(buffer, format="png", dpi=RESOLUTION)
     width, height = (round(CSS_PIXELS * inches) for inches in figure.get_size_inches())
@@ -97,7 +132,7 @@ def _embedded(figure: Figure) -> dict[str, Any]:
 
 
 def _sentence(text: str, names: tuple[str, ...], opening: bool = True) -> Markup:
-    """A sentence of the verdict with its opening in bold, minus signs, and Greek unless a variable is called Phi."""
+    """Set a sentence with its opening in bold, minus signs, and Greek unless a variable is called Phi."""
     first, colon, _ = text.partition(": ")
     html = escape(re.sub(r"(?<![\w-])-(?=\d)", "−", text))
     if opening and colon and len(first) <= LONGEST_OPENING:
@@ -111,34 +146,21 @@ def _sentence(text: str, names: tuple[str, ...], opening: bool = True) -> Markup
 
 
 def _finding(finding: Finding, names: tuple[str, ...]) -> dict[str, Any]:
-    """A finding of the diagnosis as a sentence that opens with its name."""
+    """Write a finding as a sentence that opens with its name."""
     words = f"{finding.name[:1].upper()}{finding.name[1:]}: {finding.meaning}"
     advice = _sentence(finding.advice, names, opening=False) if finding.advice else ""
     return {"level": finding.level, "name": finding.name, "words": _sentence(words, names), "advice": advice}
 
 
-def _horizons_used(count: int) -> str:
-    return "horizon" if count == 1 else f"{count} horizons"
-
-
-def _held_out(found: dict[str, Any]) -> str:
-    """The cross-validation of the mobility in words; nothing where a fifth of the series is too little to tell."""
-    if found.get("held_out_expected", 1.0) > TOO_LITTLE:
+def _held_out(found: HorizonEvidence) -> str:
+    """Report the cross-validation of the mobility; nothing where a fifth of the series is too little to tell."""
+    if found.held_out_error is None or found.held_out_expected is None or found.held_out_expected > ENOUGH_HELD_OUT:
         return ""
-    off, expected = (f"{100 * found[key]:.2g} %" for key in ("held_out_error", "held_out_expected"))
+    off, expected = (f"{100 * share:.2g} %" for share in (found.held_out_error, found.held_out_expected))
     return (
-        f" Cross-validated: what four fifths of the series give differs from what the fifth held out gives by {off} of "
-        f"|Φ|, where {expected} is to be expected from the stated errors."
+        f" Cross-validation: the mobility from four fifths of the series differs from that of the fifth held out by "
+        f"{off} of |Φ|; the stated errors predict {expected}."
     )
-
-
-def _who(validation: Validation) -> str:
-    """The variables in a few words."""
-    model, ring = validation.model, FieldsComparison.of(validation)
-    if ring:
-        fields = "" if ring.channels == 1 else f"{ring.channels} fields on "
-        return f"{', '.join(ring.fields[:MOST_FIELDS])}: {fields}{ring.points} points on a ring"
-    return ", ".join(model.names) if model.dimension <= OPEN_TABLES else f"{model.dimension} variables"
 
 
 @cache

@@ -15,6 +15,7 @@ from .._core.errors import ArgumentError
 
 DATA, MODEL = "#0072B2", "#D55E00"  # two colours that all kinds of colour vision tell apart (Okabe and Ito)
 WIDTH = 9.4
+_BELOW = 0.05  # a band that would reach zero on a logarithmic scale ends at this fraction of the curve
 STYLE: Any = {
     "font.family": "sans-serif",
     "font.size": 9,
@@ -51,11 +52,11 @@ def styled(draw):
 
 
 def panels(count: int, columns: int, height: float, axes: Any, *, blocks: Sequence[int] | None = None, width=None):
-    """The axes given, or `count` new ones in rows of `columns` (or of the lengths in `blocks`)."""
+    """Return the axes given, or `count` new ones in rows of `columns` (or of the lengths in `blocks`)."""
     if axes is not None:
         given = np.asarray(axes, dtype=object).ravel()
         if len(given) != count:
-            raise ArgumentError(f"Argument `axes` must hold {count} axes, but got {len(given)}.")
+            raise ArgumentError(f"Argument `ax` must hold {count} axes, but got {len(given)}.")
         return given
     rows = blocks or [columns] * (count // columns) + [count % columns] * (count % columns > 0)
     size = (width or min(WIDTH, 4.8 * columns), height * len(rows) + 0.4)
@@ -69,16 +70,20 @@ def even_columns(count: int) -> int:
     return -(-count // -(-count // 4))
 
 
-def in_rows(count: int, columns: int) -> list[range]:
-    """What stands in each row of `columns` panels."""
-    return [range(start, min(start + columns, count)) for start in range(0, count, columns)]
-
-
-def band(ax: Axes, x, y, error, colour: str, dashes: str, marker: str = "") -> None:
-    """A curve with a band of two standard errors."""
+def band(ax: Axes, x, y, error, colour: str, dashes: str, marker: str = "", positive: bool = False) -> None:
+    """Draw a curve with a band of two standard errors; on a logarithmic scale the band stays `positive`."""
     if error is not None:
-        ax.fill_between(x, y - 2 * error, y + 2 * error, color=colour, alpha=0.2, linewidth=0)
+        low = np.maximum(y - 2 * error, _BELOW * y) if positive else y - 2 * error
+        ax.fill_between(x, low, y + 2 * error, color=colour, alpha=0.2, linewidth=0)
     ax.plot(x, y, dashes, color=colour, marker=marker)
+
+
+def colour_bar(shown: Any, axes: Any, **options: Any) -> Any:
+    """Draw a colour bar without a frame."""
+    figure = (axes[0] if isinstance(axes, list) else axes).figure
+    bar = figure.colorbar(shown, ax=axes, **options)
+    bar.outline.set_visible(False)
+    return bar
 
 
 def legend(axes: np.ndarray, handles: Sequence[Any] | None = None, *, dashed: bool = False) -> None:

@@ -1,110 +1,281 @@
-"""Validation: simulate the model, compare with the data, attach errors and the data-against-data floor."""
+"""Validation: simulate a model, compare it with the data, and give every distance an error and a sampling error."""
 
+import json
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
+from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .._core import checks, html
-from .._core.errors import DataError
+from .._core import checks, files, html
+from .._core.errors import ArgumentError, DataError
 from .._core.format import plus_minus, short, typeset
 from .._core.types import Matrix
 from ..data import Standardizer, TimeSeries
-from ..diagnose import Diagnosis, diagnose
-from ..model import LangevinModel
+from ..diagnose import Diagnosis, Finding, diagnose
+from ..diagnose.findings.finding import Quantity
+from ..model import LangevinModel, load
 from ..statistics import distances
 from ..statistics.densities import SeriesStatistics, comparison_lags, floor, histogram_edges, series_statistics
-from ..statistics.integral_time import integral_times
+from ..statistics.integral_time import error_groups, integral_times
 from ..statistics.resampling import GROUPS, jackknife
-from .steps import StepSizes
+from .curves import Curve, from_dataset, to_dataset
+from .fields_view import FieldsView
+from .findings.verdict import Verdict, judge
 from .untransformed import OriginalVariables
+from .views import Sides, VariablesView, View
+
+if TYPE_CHECKING:
+    import xarray as xr
 
 _MEMBERS = 512
 _MODEL_SAMPLES = 600_000
 _OF_THE_LINE = ("edges", "tails")
 _REACH = 2 / 3  # of a simulated path: longer lags would have few pairs in it, or none
 
+DISTANCES = ("pdf_kl_mean", "pdf_kl_max", "acf_rmse", "covariance_error")
+METRICS = ("mobility_error", "stein_error", *DISTANCES, "pdf_kl_original")
 
-@dataclass(frozen=True)
+
+def metric_rows(metrics: Mapping[str, float]) -> list[tuple[str, float, float, float | None]]:
+    """List the metrics: name, value, standard error, and sampling error of the data."""
+    return [(n, metrics[n], metrics[f"{n}_se"], metrics.get(f"{n}_floor")) for n in METRICS if n in metrics]
+
+
+@dataclass(frozen=True, eq=False)
+class Comparison:
+    """What was compared with what: sizes of both sides, in the variables compared.
+
+    `outside` is the share of simulated states beyond the range of the data, `groups` the number of independent parts of
+    the record that errors can be taken from.
+    """
+
+    names: tuple[str, ...]
+    units: tuple[str, ...]
+    time_unit: str
+    dt: float
+    samples: int
+    segments: int
+    dropped: int
+    duration: float
+    integral_times: tuple[float, ...]
+    groups: int
+    model_samples: int
+    members: int
+    diverged: int
+    outside: float
+
+
+@dataclass(frozen=True, eq=False, repr=False)
 class Validation:
-    """What the model got right and wrong.
+    """What a model got right and wrong.
 
-    `metrics` is flat: each name with `<name>_se`, its standard error, and `<name>_floor`, the same distance between two
-    halves of the data (mean over several halvings). No model can be expected to go below the floor.
+    Made by `el.validate`, or read back with `Validation.load`.
 
-    `data` and `paths` are in the model's own variables. Where these are not those of the series, because the model was
-    fitted with `preprocess`, `original` compares the densities of the latter; `pdf_kl_original` is the worst of them.
+    Parameters
+    ----------
+    metrics : dict of str to float
+        Each distance between data and model under its name, with `NAME_se`, its standard error, and `NAME_floor`, the
+        same distance between two halves of the data (mean over several halvings). No model can be expected to go below
+        that sampling error.
+    model : LangevinModel
+        The model that was compared.
+    curves : mapping of str to Curve
+        Every curve of the report, data and model side by side, each computed when it is first asked for: `pdf`,
+        `pair_density`, `acf`, `spectrum`, `return_time`, `sample_path`, ... `list(result.curves)` names them all.
+    comparison : Comparison
+        Sizes of what was compared.
+    view : VariablesView or FieldsView
+        How data and model are looked at: variable by variable, or pooled over the points of a periodic grid.
+    exact_mobility : array of shape (var, var), optional
+        The true mobility, if it is known.
+    sides : Sides, optional
+        Data, simulated paths and their statistics; None if the validation was read from a file.
+
+    Examples
+    --------
+    >>> import effective_langevin as el
+    >>> series = el.systems.OrnsteinUhlenbeck.rotating(2).simulate(200.0, 0.1, members=4, seed=0)
+    >>> model = el.fit(series, score=el.Gaussian(), mobility=el.LogCorrelation())
+    >>> result = el.validate(model, series, members=32, duration=50.0)
+    >>> result.verdict.level
+    'good'
+    >>> result.curves["acf"].data.shape == result.curves["acf"].model.shape
+    True
     """
 
     metrics: dict[str, float]
     model: LangevinModel
-    data: TimeSeries
-    paths: TimeSeries
-    data_statistics: SeriesStatistics
-    model_statistics: SeriesStatistics
-    integral_times: np.ndarray
+    curves: Mapping[str, Curve]
+    comparison: Comparison
+    view: View
     exact_mobility: Matrix | None = None
-    diverged: int = 0
-    original: OriginalVariables | None = None
-    steps: StepSizes | None = None
+    sides: Sides | None = None
+    stated_diagnosis: Diagnosis | None = None
+
+    @property
+    def data(self) -> TimeSeries:
+        """The data in the model's variables, cos and sin in place of angles."""
+        return self._sides.data
+
+    @property
+    def paths(self) -> TimeSeries:
+        """The simulated paths in the same variables."""
+        return self._sides.paths
+
+    @property
+    def data_statistics(self) -> SeriesStatistics:
+        """Histograms and lagged covariances of the data, in groups of consecutive samples."""
+        return self._sides.data_statistics
+
+    @property
+    def model_statistics(self) -> SeriesStatistics:
+        """Histograms and lagged covariances of the simulated paths, in groups."""
+        return self._sides.model_statistics
+
+    @property
+    def original(self) -> OriginalVariables | None:
+        """The comparison in the variables of the series, for a model that was fitted with `preprocess`."""
+        return self._sides.original
+
+    @property
+    def integral_times(self) -> np.ndarray:
+        """Integral time of each variable of the data."""
+        return np.array(self.comparison.integral_times)
+
+    @property
+    def diverged(self) -> int:
+        """Number of simulated members that diverged and were left out."""
+        return self.comparison.diverged
+
+    @property
+    def _sides(self) -> Sides:
+        if self.sides is None:
+            raise DataError(
+                "This validation was read from a file, which keeps curves and metrics but no series. "
+                "Call el.validate(model, series) for data, paths and their statistics."
+            )
+        return self.sides
 
     @cached_property
     def diagnosis(self) -> Diagnosis | None:
-        """What `diagnose` says about the data in the model's own variables; None where they are too few for it."""
+        """What `diagnose` says about the data in the model's variables; None if they are too few for it."""
+        if self.stated_diagnosis is not None or self.sides is None:
+            return self.stated_diagnosis
         try:
             found = diagnose(self.data)
         except DataError:
             return None
-        if self.model.circles is None:
+        if not self.model.circles:
             return found
-        # The cos and sin of an angle end at 1 and have no tails because they do: nothing to be said about the angle.
+        # cos and sin of an angle are bounded by construction: this says nothing about the angle.
         return replace(found, findings=tuple(f for f in found.findings if f.name not in _OF_THE_LINE))
 
-    def summary(self) -> str:
-        """The verdict and the metrics as text."""
-        from .findings.verdict import verdict
+    @cached_property
+    def verdict(self) -> Verdict:
+        """The overall level and a sentence on each aspect of the model."""
+        return judge(self)
 
-        lines = [*verdict(self), ""]
-        for name in METRICS:
-            if name in self.metrics:
-                floor = self.metrics.get(f"{name}_floor")
-                against = "" if floor is None else f"   (data against data: {floor:.4f})"
-                lines.append(f"{name:18s} {self.metrics[name]:.4f} ± {self.metrics[f'{name}_se']:.4f}{against}")
+    def summary(self) -> str:
+        """Return the verdict and the metrics as text."""
+        lines = [*self.verdict.sentences, ""]
+        for name, value, error, sampling in metric_rows(self.metrics):
+            against = "" if sampling is None else f"   (data against data: {sampling:.4f})"
+            lines.append(f"{name:18s} {value:.4f} ± {error:.4f}{against}")
         return "\n".join(lines)
 
     def report(self, path: str | Path) -> None:
-        """Write a self-contained HTML report."""
+        """Write a self-contained HTML report.
+
+        Parameters
+        ----------
+        path : str or Path
+            The file to write; it is replaced once the new one is complete.
+        """
         from .report import write_report
 
         write_report(self, path)
 
+    def to_xarray(self) -> "xr.Dataset":
+        """Return all curves as one dataset.
+
+        Returns
+        -------
+        xarray.Dataset
+            Each curve under its name with the dimension `source` (data, model) first, its standard errors as
+            `NAME_se`, units in the attributes; metrics and sizes as JSON in the attributes of the dataset.
+        """
+        diagnosis = None if self.diagnosis is None else self.diagnosis.to_dict()
+        exact = None if self.exact_mobility is None else np.asarray(self.exact_mobility).tolist()
+        told = {"metrics": self.metrics, "comparison": asdict(self.comparison), "diagnosis": diagnosis}
+        attributes = {name: json.dumps(value) for name, value in {**told, "exact_mobility": exact}.items()}
+        return to_dataset(self.curves, {"effective_langevin": version("effective-langevin"), **attributes})
+
+    def save(self, path: str | Path) -> None:
+        """Write curves, metrics and diagnosis to a NetCDF file, so that the report can be drawn without simulating.
+
+        Parameters
+        ----------
+        path : str or Path
+            The file, such as "curves.nc". The model is saved apart, with `model.save`.
+        """
+        with files.replaced(path) as temporary:
+            self.to_xarray().to_netcdf(temporary, engine="h5netcdf")
+
+    @classmethod
+    def load(cls, path: str | Path, model: LangevinModel | str | Path) -> "Validation":
+        """Read what `save` wrote.
+
+        Parameters
+        ----------
+        path : str or Path
+            The file of curves.
+        model : LangevinModel, str or Path
+            The model that was compared, or its file.
+
+        Returns
+        -------
+        Validation
+            With metrics, curves, verdict and report; without series and paths.
+        """
+        import xarray as xr
+
+        model = model if isinstance(model, LangevinModel) else load(model)
+        if not Path(path).is_file():
+            raise ArgumentError(f"There is no file {path}.")
+        with xr.open_dataset(path, engine="h5netcdf") as dataset:
+            curves, told = from_dataset(dataset), dataset.attrs
+        metrics, sizes, diagnosis, exact = (
+            json.loads(told[name]) for name in ("metrics", "comparison", "diagnosis", "exact_mobility")
+        )
+        comparison = Comparison(**{name: tuple(v) if isinstance(v, list) else v for name, v in sizes.items()})
+        return cls(
+            metrics,
+            model,
+            curves,
+            comparison,
+            _view(model, None),
+            None if exact is None else np.array(exact),
+            stated_diagnosis=None if diagnosis is None else _diagnosis(diagnosis),
+        )
+
     def __repr__(self) -> str:
-        return f"Validation(\n{self.summary()}\n)"
+        sizes = f"{self.comparison.samples:,} samples, {self.comparison.members} members"
+        return f"Validation({self.verdict.level}; {sizes}; acf_rmse {self.metrics['acf_rmse']:.3g})"
 
     def _repr_html_(self) -> str:
-        """For notebooks: the verdict, the metrics with errors and floors, and where more is to be found."""
-        from .findings.verdict import verdict
-
-        opening, *rest = verdict(self)
+        """For notebooks: the verdict, the metrics with errors and sampling errors, and where to find more."""
+        opening, *rest = self.verdict.sentences
         rows = [
-            [
-                name,
-                typeset(plus_minus(self.metrics[name], self.metrics[f"{name}_se"])),
-                short(self.metrics[f"{name}_floor"]) if f"{name}_floor" in self.metrics else "–",
-            ]
-            for name in METRICS
-            if name in self.metrics
+            [name, typeset(plus_minus(value, error)), "–" if sampling is None else short(sampling)]
+            for name, value, error, sampling in metric_rows(self.metrics)
         ]
-        listed = html.table(["metric", "value ± s.e.", "data against data"], rows)
+        table = html.table(["metric", "value ± s.e.", "data against data"], rows)
         facts = [(name, words) for name, _, words in (sentence.partition(": ") for sentence in rest[:4])]
-        return html.card(opening, facts, listed, note='More: .summary(), .report("report.html")')
-
-
-DISTANCES = ("pdf_kl_mean", "pdf_kl_max", "acf_rmse", "covariance_error")
-METRICS = ("mobility_error", "stein_error", *DISTANCES, "pdf_kl_original")
+        return html.card(opening, facts, table, note='More: .summary(), .report("report.html")')
 
 
 def validate(
@@ -116,14 +287,43 @@ def validate(
     duration: float | None = None,
     exact_mobility: Matrix | None = None,
     simulation: Mapping[str, Any] | None = None,
+    diagnosis: Diagnosis | None = None,
 ) -> Validation:
-    """Simulate `model` and compare its statistics with those of `series`.
+    """Simulate a model and compare its statistics with those of a series.
 
-    The series is one like that given to `fit`. For a model with `preprocess` both are compared in the model's own
-    variables, after the transforms, and their densities also in the variables of the series.
-    Without `members` and `duration` an ensemble of about as many samples as the data is run, at the data's interval.
-    `exact_mobility`, where the truth is known, adds `mobility_error`. `simulation` holds further options of
-    `LangevinModel.simulate`, such as the stepper.
+    Parameters
+    ----------
+    model : LangevinModel
+        The model, as `fit` returns it.
+    series : TimeSeries
+        A series like the one given to `fit`. For a model with `preprocess` both are compared in the model's variables,
+        after the transforms, and their densities also in the variables of the series.
+    seed : int, default 0
+        Seed of the simulation.
+    members : int, optional
+        Number of simulated paths, by default 512.
+    duration : float, optional
+        Length of each path. By default the paths together have about as many samples as the data.
+    exact_mobility : array of shape (var, var), optional
+        The true mobility; adds the metric `mobility_error`.
+    simulation : mapping, optional
+        Further options of `LangevinModel.simulate`, such as `stepper` or `step`.
+    diagnosis : Diagnosis, optional
+        What `diagnose` found in the data, for the report. By default they are diagnosed when the report needs it.
+
+    Returns
+    -------
+    Validation
+        Metrics with errors, curves, verdict, summary and report.
+
+    Examples
+    --------
+    >>> import effective_langevin as el
+    >>> series = el.systems.OrnsteinUhlenbeck.rotating(2).simulate(200.0, 0.1, members=4, seed=0)
+    >>> model = el.fit(series, score=el.Gaussian(), mobility=el.LogCorrelation())
+    >>> result = el.validate(model, series, members=32, duration=50.0)
+    >>> result.metrics["acf_rmse"] < 0.1
+    True
     """
     checks.instance_of("series", series, (TimeSeries,))
     series = model.on_circles(model.transformed(series))
@@ -137,27 +337,42 @@ def validate(
     lags = lags[lags <= _REACH * min(len(s) for s in paths.segments)]
     edges = histogram_edges(series.stacked())
     data_statistics, model_statistics = (series_statistics(s.segments, s.dt, edges, lags) for s in (series, paths))
-    metrics = _stein_and_mobility(model, exact_mobility)
-    metrics |= _compared(data_statistics, model_statistics)
+    metrics = _stein_and_mobility(model, exact_mobility) | _compared(data_statistics, model_statistics)
     original = OriginalVariables.of(model, series, paths)
     metrics |= original.metrics() if original else {}
-    return Validation(
-        metrics,
-        model,
-        series,
-        paths,
-        data_statistics,
-        model_statistics,
-        times,
-        exact_mobility,
+    sides = Sides(series, paths, data_statistics, model_statistics, times, standard, original)
+    view = _view(model, sides)
+    sizes = _sizes(series, paths, times, members, view)
+    return Validation(metrics, model, view.curves(), sizes, view, exact_mobility, sides, diagnosis)
+
+
+def _view(model: LangevinModel, sides: Sides | None) -> View:
+    return VariablesView(model, sides) if model.space.channels is None else FieldsView(model, sides)
+
+
+def _sizes(data: TimeSeries, paths: TimeSeries, times: np.ndarray, members: int, view: View) -> Comparison:
+    low, high = view.range(data.stacked())
+    simulated = paths.stacked()
+    return Comparison(
+        names=data.names,
+        units=data.units,
+        time_unit=data.time_unit,
+        dt=data.dt,
+        samples=data.n_samples,
+        segments=len(data.segments),
+        dropped=data.dropped,
+        duration=data.duration,
+        integral_times=tuple(times.tolist()),
+        groups=error_groups(data.segments, data.dt, times),
+        model_samples=paths.n_samples,
+        members=len(paths.segments),
         diverged=members - len(paths.segments),
-        original=original,
-        steps=StepSizes.of(series.map(standard), paths.map(standard), float(times.min())),
+        outside=float(np.mean(((simulated < low) | (simulated > high)).any(axis=1))),
     )
 
 
 def _distances(data: SeriesStatistics, model: SeriesStatistics, data_weights: np.ndarray, model_weights: np.ndarray):
-    """The distances between two series, for any weighting of their groups."""
+    """Return the distances between two series, for any weighting of their groups."""
     kl = distances.pdf_kl(data.histogram(data_weights), model.histogram(model_weights))
     return np.array(
         [
@@ -170,15 +385,13 @@ def _distances(data: SeriesStatistics, model: SeriesStatistics, data_weights: np
 
 
 def _compared(data: SeriesStatistics, model: SeriesStatistics) -> dict[str, float]:
-    """Distances, their leave-one-group-out errors, and the floor between halves of the data."""
-    everything, names = np.ones(GROUPS), DISTANCES
+    """Return the distances, their leave-one-group-out errors, and the same between halves of the data."""
+    everything = np.ones(GROUPS)
     value, data_error = jackknife(lambda w: _distances(data, model, w, everything), GROUPS)
     model_error = jackknife(lambda w: _distances(data, model, everything, w), GROUPS)[1]
-    return (
-        {name: float(v) for name, v in zip(names, value)}
-        | {f"{name}_se": float(v) for name, v in zip(names, np.hypot(data_error, model_error))}
-        | {f"{name}_floor": float(v) for name, v in zip(names, floor(lambda a, b: _distances(data, data, a, b)))}
-    )
+    halves = floor(lambda a, b: _distances(data, data, a, b))
+    numbers = {"": value, "_se": np.hypot(data_error, model_error), "_floor": halves}
+    return {f"{name}{end}": float(v) for end, values in numbers.items() for name, v in zip(DISTANCES, values)}
 
 
 def _stein_and_mobility(model: LangevinModel, exact: Matrix | None) -> dict[str, float]:
@@ -190,3 +403,11 @@ def _stein_and_mobility(model: LangevinModel, exact: Matrix | None) -> dict[str,
             "mobility_error_se": float(np.linalg.norm(model.mobility.standard_error) / np.linalg.norm(exact)),
         }
     return metrics
+
+
+def _diagnosis(told: Mapping[str, Any]) -> Diagnosis:
+    """Read a diagnosis back from its `to_dict`."""
+    findings = [
+        Finding(**{**f, "numbers": {name: Quantity(**q) for name, q in f["numbers"].items()}}) for f in told["findings"]
+    ]
+    return Diagnosis(told["regime"], tuple(findings), told["series"])

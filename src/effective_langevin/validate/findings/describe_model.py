@@ -1,28 +1,31 @@
-"""The model in words: how fast it relaxes, how it turns, how irreversible it is, how strong its noise is."""
+"""The model in words and tables: relaxation, rotation, irreversibility and noise."""
 
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from scipy.special import stdtrit
 
-from ..._core.format import after_number, plus_minus, short, typeset
+from ..._core.format import after_number, listed, plus_minus, short, typeset
+from ...diagnose import Finding
 from ...model import LangevinModel
 from ...model.analysis import Circulation, EntropyProduction, Timescales
-from ..fields import channels_of
+from .circulation import CirculationTest, check_circulation
 
-_FALSE_ALARM = 0.0027
 _MOST_MODES = 8
 _NAMED = 3
 _TAKES_PART = 0.15
 _VARIABLES = 6
 
 
-@dataclass(frozen=True)
-class Portrait:
-    """Timescales, circulation and entropy production of a model as sentences and rows of tables."""
+@dataclass(frozen=True, eq=False)
+class ModelDescription:
+    """Time scales, rotations and entropy production of a model as findings and rows of tables.
+
+    `groups` is the number of independent parts of the record, if the mobility does not know it.
+    """
 
     model: LangevinModel
+    groups: int | None = None
 
     @cached_property
     def timescales(self) -> Timescales:
@@ -39,15 +42,17 @@ class Portrait:
         """Entropy production."""
         return self.model.entropy_production()
 
-    @property
-    def circulates(self) -> bool:
-        """Whether Phi_A is not zero by construction."""
-        return bool(np.any(self.circulation.frequency > 1e-9 / self.timescales.value.max()))
+    @cached_property
+    def test(self) -> CirculationTest | None:
+        """The test for circulation; None if Phi_A is zero by construction."""
+        return check_circulation(self.model, self.groups)
 
-    def sentences(self) -> list[str]:
-        """One sentence each on relaxation, noise, circulation and irreversibility, as far as there are any."""
-        turning = [self._circulation_words(), self._entropy_words()] if self.circulates else []
-        return [self._relaxation_words(), self._noise_words(), *turning]
+    def findings(self) -> list[Finding]:
+        """Describe relaxation, noise, circulation and irreversibility, as far as there are any."""
+        words = {"relaxation": self._relaxation(), "noise": self._noise()}
+        if self.test is not None:
+            words |= {"circulation": self._circulation(self.test), "irreversibility": self._irreversibility(self.test)}
+        return [Finding(name, "note", text) for name, text in words.items() if text]
 
     def timescale_rows(self) -> list[dict[str, str]]:
         """Relaxation time, period and variables of the slowest modes; the two of a pair that oscillates are one row."""
@@ -55,20 +60,18 @@ class Portrait:
         return [
             {
                 "time": typeset(plus_minus(float(found.value[k]), float(found.standard_error[k]))),
-                "period": typeset(plus_minus(float(found.period[k]), float(found.period_error[k])))
-                if np.isfinite(found.period[k])
-                else "",
+                "period": self._period(k) if np.isfinite(found.period[k]) else "",
                 "where": self._where(k),
             }
-            for k in self._modes()[:_MOST_MODES]
+            for k in self._modes[:_MOST_MODES]
         ]
 
     def rotation_rows(self) -> list[dict[str, str]]:
         """Frequency, period and plane of the fastest rotations."""
-        if not self.circulates:
+        if self.test is None:
             return []
         found = self.circulation
-        turns = zip(found.frequency[:_MOST_MODES], found.standard_error, found.period, self._planes())
+        turns = zip(found.frequency[:_MOST_MODES], found.standard_error, found.period, self._planes)
         return [
             {
                 "frequency": typeset(plus_minus(float(frequency), float(error))),
@@ -87,26 +90,27 @@ class Portrait:
 
     def more_modes(self) -> int:
         """How many modes are not among the rows."""
-        return max(0, len(self._modes()) - _MOST_MODES)
+        return max(0, len(self._modes) - _MOST_MODES)
 
-    def _relaxation_words(self) -> str:
+    def _period(self, mode: int) -> str:
+        found = self.timescales
+        return typeset(plus_minus(float(found.period[mode]), float(found.period_error[mode])))
+
+    def _relaxation(self) -> str:
         found, unit = self.timescales, after_number(self.model.time_unit)
-        times = [plus_minus(float(found.value[k]), float(found.standard_error[k])) for k in self._modes()]
+        times = [plus_minus(float(found.value[k]), float(found.standard_error[k])) for k in self._modes]
         if self.model.dimension == 1:
-            return f"Relaxation: its correlation begins to decay over a time of {times[0]}{unit}."
-        if len(times) == 1:
-            span = f"its correlations begin to decay over {times[0]}{unit}"
-        else:
-            span = f"its correlations begin to decay over {times[0]}{unit} in the slowest direction"
-            span += f" ({self._where(0)}) and over {times[-1]}{unit} in the fastest"
-        swings = [k for k in self._modes() if np.isfinite(found.period[k]) and found.period[k] < 20 * found.value[k]]
+            return f"the correlation begins to decay over a time of {times[0]}{unit}."
+        span = f"correlations begin to decay over {times[0]}{unit}"
+        if len(times) > 1:
+            span += f" in the slowest direction ({self._where(0)}) and over {times[-1]}{unit} in the fastest"
+        swings = [k for k in self._modes if np.isfinite(found.period[k]) and found.period[k] < 20 * found.value[k]]
         if swings:
-            period = plus_minus(float(found.period[swings[0]]), float(found.period_error[swings[0]]))
-            span += f", swinging with a period of {period}{unit}"
-        return f"Relaxation: {span}."
+            span += f", and oscillate with a period of {self._period(swings[0])}{unit}"
+        return f"{span}."
 
-    def _noise_words(self) -> str:
-        """Noise over one sampling interval, beside the spread of each variable."""
+    def _noise(self) -> str:
+        """Compare the noise over one sampling interval with the spread of each variable."""
         model = self.model
         if model.dimension > _VARIABLES:
             return ""
@@ -115,41 +119,32 @@ class Portrait:
             f"{name} by {short(float(s))}{after_number(unit)} ({short(float(100 * s / std))} % of its spread)"
             for name, unit, s, std in zip(model.names, model.units, step, model.standardizer.std)
         ]
-        listed = " and ".join(part for part in (", ".join(parts[:-1]), parts[-1]) if part)
-        return f"Noise: over one sampling interval of {model.dt:g}{after_number(model.time_unit)} it moves {listed}."
+        interval = f"{model.dt:g}{after_number(model.time_unit)}"
+        return f"over one sampling interval of {interval} it moves {listed(parts, _VARIABLES)}."
 
-    def _circulation_words(self) -> str:
+    def _circulation(self, test: CirculationTest) -> str:
         found, unit = self.circulation, self.model.time_unit or "unit of time"
         frequency, error = float(found.frequency[0]), float(found.standard_error[0])
         turn = f"{plus_minus(frequency, error)} radians per {unit}"
-        if frequency < self._limit() * error:
-            return f"Circulation: none beyond sampling errors; the fastest rotation found is one of {turn}."
+        if not test.significant:
+            return f"none beyond sampling errors; the fastest rotation is one of {turn}."
         period = plus_minus(float(found.period[0]), float(found.period[0] * error / frequency))
-        return (
-            f"Circulation: the state turns {self._planes()[0]}, once in {period}{after_number(self.model.time_unit)} "
-            f"({turn}), on top of its relaxation and noise."
-        )
+        after = after_number(self.model.time_unit)
+        return f"the state turns {self._planes[0]}, once in {period}{after} ({turn}), besides relaxation and noise."
 
-    def _entropy_words(self) -> str:
+    def _irreversibility(self, test: CirculationTest) -> str:
         found, unit = self.entropy, self.model.time_unit or "unit of time"
-        value = f"{plus_minus(found.value, found.standard_error)} per {unit}"
-        if found.value < max(found.bias, 0) + 3 * found.standard_error:
+        value = f"entropy is produced at {plus_minus(found.value, found.standard_error)} per {unit}"
+        if test.significant:
             return (
-                f"Irreversibility: entropy production of {value}, of which {short(max(found.bias, 0.0))} is what noise "
-                "alone makes of zero: no sign that the motion differs from its reverse."
+                f"{value} (units of Boltzmann's constant): the dynamics are distinguishable from their time reversal."
             )
-        return (
-            f"Irreversibility: entropy production of {value} (in units of Boltzmann's constant): a film of the motion "
-            "run backwards can be told from one run forwards."
-        )
+        bias = short(max(found.bias, 0.0))
+        return f"{value}, where sampling noise alone makes {bias}: reversible within sampling errors."
 
-    def _limit(self) -> float:
-        """Standard errors that a rotation needs: one chance in 370 of a false one, over all planes."""
-        blocks, size = self.model.mobility.diagnostics.get("blocks", 20), self.model.dimension
-        return float(-stdtrit(blocks - 1, _FALSE_ALARM / (size * (size - 1))))
-
+    @cached_property
     def _modes(self) -> list[int]:
-        """Modes, one of each pair that is the same: an oscillation, or sine and cosine on a ring."""
+        """Modes, one of each pair that is the same: an oscillation, or sine and cosine on a periodic grid."""
         times, periods = self.timescales.value, self.timescales.period
         same = np.isclose(times[1:], times[:-1]) & np.isclose(periods[1:], periods[:-1])
         kept: list[int] = []
@@ -160,8 +155,8 @@ class Portrait:
         return kept
 
     def _where(self, mode: int) -> str:
-        """The variables that take part in a mode, the strongest first; on a ring, its number of waves."""
-        channels = channels_of(self.model.provenance)
+        """Name the variables that take part in a mode, the strongest first; of fields, the number of waves."""
+        channels = self.model.space.channels
         if channels is not None:
             fields = self.timescales.directions[mode].reshape(channels, -1)
             power = np.sum(np.abs(np.fft.fft(fields, axis=1)) ** 2, axis=0)
@@ -171,8 +166,9 @@ class Portrait:
         order = [v for v in np.argsort(-shares) if shares[v] > _TAKES_PART][:_NAMED]
         return ", ".join(self.model.names[v] for v in order) if order else "many variables"
 
+    @cached_property
     def _planes(self) -> list[str]:
-        """Each plane in words: from which variable towards which, with signs."""
+        """Describe each plane: from which variable towards which, with signs."""
         words = []
         for first, second in self.circulation.planes / self.model.standardizer.std:
             size = first**2 + second**2
@@ -180,7 +176,6 @@ class Portrait:
                 words.append("in a plane of many variables")
                 continue
             i, j = np.argsort(-size)[:2]
-            towards = first[i] * second[j] - first[j] * second[i] > 0
-            start, end = (i, j) if towards else (j, i)
+            start, end = (i, j) if first[i] * second[j] - first[j] * second[i] > 0 else (j, i)
             words.append(f"from {self.model.names[start]} towards {self.model.names[end]}")
         return words

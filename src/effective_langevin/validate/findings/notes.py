@@ -1,189 +1,226 @@
-"""What was done and why, in words: forced, transformed, smooth at its interval, or narrower than the noise."""
+"""What was done and why, one finding each: forced, transformed, ballistic, angles, denoised, and how much was compared.
 
-from typing import TYPE_CHECKING, cast
+Each function returns None if there is nothing to say.
+"""
+
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..._core.format import after_number, count, listed, plus_minus, short
+from ...data.preprocess.pointwise import FittedPeriodic
+from ...diagnose import Finding
 from ...model import LangevinModel
-from ..basins import Basins
-from ..fields_comparison import FieldsComparison
+from ...statistics.resampling import GROUPS, critical
+from ..curves import Curve, basin_name
+from . import thresholds as t
 
 if TYPE_CHECKING:
-    from ..untransformed import OriginalVariables
     from ..validation import Validation
 
-_MOSTLY_OVER = 0.1
+_FIFTHS = {
+    "value": ("lowest", "second", "middle", "fourth", "highest"),
+    "radius": ("innermost", "second", "middle", "fourth", "outermost"),
+}
 
 
-def ballistic(model: LangevinModel) -> bool:
-    """Whether the mobility is an effective one over a finite horizon, because the motion is smooth at short times."""
-    return model.mobility.diagnostics.get("horizon_rule") == "finite"
+def forced(validation: "Validation") -> Finding | None:
+    """The fit was forced on a series that is not stationary."""
+    reason = validation.model.provenance.get("forced", "")
+    return Finding("forced", "stop", f"the diagnosis advised against this fit. {reason}") if reason else None
 
 
-def regime(validation: "Validation") -> str:
-    """That the series is smooth at its sampling interval, what this means, and what was done; else nothing."""
-    model, found = validation.model, validation.model.mobility.diagnostics
-    if not ballistic(model):
-        return ""
-    beneath = " beneath its measurement noise" if any(found.get("measurement_noise", ())) else ""
-    power = 1 + found.get("quadratic_variation_slope", 1.0)
-    return (
-        f"Regime: the series is smooth (ballistic) at its sampling interval{beneath}: squared displacements grow as "
-        f"h^{power:.2f} with the interval h, where a diffusion has h^1 and smooth motion h^2. Phi(T) then rises from "
-        "zero with the horizon T, and there is no Phi(0+): the Phi used is the effective one where the rise ends or "
-        f"the response changes sign, {horizon_words(validation)}. An overdamped model cannot follow the curvature of "
-        "the autocorrelations at lags shorter than that."
+def variables(validation: "Validation") -> Finding | None:
+    """The comparison is one of transformed variables, or of cos and sin of angles."""
+    model, pdf, metrics = validation.model, validation.curves.get("original_pdf"), validation.metrics
+    if pdf is None or model.transform is None:
+        return None
+    worst = pdf.labels[int(np.argmax(pdf["kl"]))]
+    density = (
+        f"the density of {worst} is reproduced worst, with a KL divergence of "
+        f"{plus_minus(metrics['pdf_kl_original'], metrics['pdf_kl_original_se'])} nats "
+        f"({short(metrics['pdf_kl_original_floor'])} between two halves of the data)."
     )
+    if model.circles:
+        meaning = (
+            f"the equation is one of {listed(model.names)}, and its score is periodic in the angles. Data and model "
+            f"are compared by cos and sin of the angles, which do not jump. Of the angles themselves, {density}"
+        )
+    else:
+        kinds = ", ".join(step["kind"] for step in model.provenance.get("preprocess", ())) or "a transform"
+        meaning = (
+            f"the model describes {listed(model.names)}, made of {listed(model.transform.names)} by {kinds}, and data "
+            f"and model are compared in these variables. With the transforms undone, {density}"
+        )
+    return Finding("variables", "note", meaning)
+
+
+def angles(validation: "Validation") -> Finding | None:
+    """What the basins of angles hold, or what cos and sin in their place mean."""
+    model = validation.model
+    if model.circles and model.transform is not None:
+        basins = [validation.curves.get(basin_name(name)) for name in model.circles.names]
+        meaning = " ".join([*(_basin_words(c) for c in basins if c is not None), *_fast_angles(model)])
+        return Finding("angles", "note", meaning) if meaning else None
+    if not any(isinstance(s, FittedPeriodic) for s in getattr(model.transform, "steps", (model.transform,))):
+        return None
+    meaning = (
+        "cos and sin of an angle lie on a circle, and the noise of motion along a circle turns with the state. A "
+        "constant mobility pushes states off the circle, so compare the angles only, with the transforms undone."
+    )
+    advice = (
+        "Put `el.preprocess.Periodic` last and keep the default score and mobility: the model is then one of angles."
+    )
+    return Finding("angles", "note", meaning, advice)
+
+
+def regime(validation: "Validation") -> Finding | None:
+    """The series is smooth at its sampling interval: what this means, and what was done."""
+    found = validation.model.mobility.evidence
+    if not found.ballistic:
+        return None
+    beneath = " beneath its measurement noise" if found.noisy else ""
+    slope = 1.0 if found.quadratic_variation_slope is None else found.quadratic_variation_slope
+    meaning = (
+        f"the series is smooth (ballistic) at its sampling interval{beneath}: squared displacements grow as "
+        f"h^{1 + slope:.2f} with the interval h, where a diffusion has h^1 and smooth motion h^2. Phi(T) then rises "
+        "from zero with the horizon T, and Phi(0+) does not exist. Phi was taken where the rise ends or the response "
+        f"changes sign, {horizon_words(validation)}. At shorter lags an overdamped model cannot follow the curvature "
+        "of the autocorrelations."
+    )
+    return Finding("regime", "note", meaning)
 
 
 def horizon_words(validation: "Validation") -> str:
-    """The horizons at which an effective mobility was taken, of the modes that matter where there are modes."""
-    used = _chosen_horizons(validation)
+    """Return the horizons at which an effective mobility was taken; of fields, those of the leading modes."""
+    found, modes = validation.model.mobility.evidence.horizon, validation.curves.get("mode_acf")
+    if found is None or found.chosen is None:
+        return ""
+    used = np.atleast_1d(found.chosen)
+    used = used if modes is None else used[np.unique(modes["mode"])]
     low, high = (short(float(value)) for value in (used.min(), used.max()))
     span = f"T = {low}" if low == high else f"T = {low} to {high}"
-    modes = " for the modes that hold most of the variance" if FieldsComparison.of(validation) and low != high else ""
-    longest = validation.model.mobility.diagnostics["horizon"][-1]
-    unfinished = used.max() >= longest * (1 - 1e-9)
-    which = "the" if low == high else f"{high} is the"
-    note = f" ({which} longest horizon tried; the rise had not ended there)" if unfinished else ""
-    return f"{span}{after_number(validation.data.time_unit)}{modes}{note}"
+    which = " for the modes that hold most of the variance" if modes is not None and low != high else ""
+    unfinished = used.max() >= found.horizons[-1] * (1 - 1e-9)
+    longest = "this is" if low == high else f"{high} is"
+    note = f" ({longest} the longest horizon tried; the rise had not ended there)" if unfinished else ""
+    return f"{span}{after_number(validation.comparison.time_unit)}{which}{note}"
 
 
-def unresolved(validation: "Validation") -> str:
-    """In how many modes the data say nothing about the mobility; else nothing."""
-    by_mode = validation.model.mobility.diagnostics.get("phi_by_mode")
-    if by_mode is None:
-        return ""
-    lost = int(np.isnan(np.asarray(by_mode, float)).any(axis=1).sum())
-    if not lost:
-        return ""
-    return (
-        f"In {lost} of the {len(by_mode)} Fourier modes the data spread less than the noise level: they say nothing "
-        "about Phi there, and it was given its typical value."
+def state_dependence(validation: "Validation") -> Finding | None:
+    """The size of steps depends on the state, as it cannot in the model; not asked of smooth motion and fields."""
+    evidence, curve = validation.model.mobility.evidence, validation.curves.get("step_size")
+    if curve is None or (evidence.ballistic and not evidence.noisy):
+        return None
+    place = clearest_step(curve)
+    if place is None:
+        return None
+    kind, variable = place
+    name, by = curve.labels[variable], str(curve["by"][kind])
+    data, error, model = (a[place] for a in (curve.data, curve.data_error, curve.model) if a is not None)
+    ends = [int(np.argmax(data)), int(np.argmin(data))]
+    high, low = (plus_minus(float(data[b]), float(error[b])) for b in ends)
+    where = [f"in the {_FIFTHS[by][b]} fifth of {'the states' if kind else name}" for b in ends]
+    in_model = [short(float(model[b])) for b in ends]
+    meaning = (
+        f"the mean squared step of {name} over {short(float(curve['tau']))}{after_number(curve.unit('tau'))} is {high} "
+        f"times its mean {where[0]} and {low} times {where[1]}; in the model {in_model[0]} and {in_model[1]}. A "
+        "constant mobility does not allow this: the noise depends on the state, or the motion over that time is more than noise."
     )
+    return Finding("state-dependent steps", "note", meaning)
 
 
-def denoised(validation: "Validation") -> str:
-    """That simulated states were denoised, and why; else nothing."""
+def clearest_step(curve: Curve) -> tuple[int, int] | None:
+    """Return kind and variable of the profile that differs most, if beyond errors and large enough to mention."""
+    gap, error = curve.data - curve.model, np.hypot(curve.data_error, curve.model_error)
+    size = np.abs(gap) / np.maximum(error, 1e-12)
+    real = (size > critical(GROUPS, gap.size, t.STEP_CHANCE)) & (np.abs(gap) > t.STEP_SIZE)
+    if not real.any():
+        return None
+    kind, variable, _ = np.unravel_index(int(np.argmax(np.where(real, np.abs(gap), 0))), gap.shape)
+    return int(kind), int(variable)
+
+
+def unresolved_modes(validation: "Validation") -> Finding | None:
+    """The data say nothing about the mobility of some Fourier modes."""
+    found = validation.model.mobility.evidence.horizon
+    by_mode = found and found.phi_by_mode
+    lost = 0 if by_mode is None else int(np.isnan(by_mode).any(axis=1).sum())
+    if by_mode is None or not lost:
+        return None
+    meaning = (
+        f"in {lost} of the {len(by_mode)} Fourier modes the data spread less than the smoothing width. They do not "
+        "determine Phi there, and it was given its typical value."
+    )
+    return Finding("unresolved modes", "note", meaning)
+
+
+def denoised(validation: "Validation") -> Finding | None:
+    """Simulated states were denoised."""
     score = validation.model.score
     if score.resolved:
-        return ""
+        return None
     unit = "standard deviations" if score.frame is None else "of the spread in each direction"
-    return (
-        f"Denoised: the noise of the score ({score.noise_level:g} {unit}) exceeds the spread of the data in some "
-        "directions, so every simulated state was replaced by the clean state to be expected from it, with the spread "
-        "of clean states, before it was compared."
+    meaning = (
+        f"the smoothing width of the score ({score.noise_level:g} {unit}) exceeds the spread of the data in some "
+        "directions. Every simulated state was therefore replaced by a draw from the clean states that it can have "
+        "come from, before it was compared."
     )
+    return Finding("denoised", "note", meaning)
 
 
-def settled(validation: "Validation") -> str:
-    """That the variances were put right by simulation; else nothing."""
+def variance_correction(validation: "Validation") -> Finding | None:
+    """The variances of the model were matched to the data by simulation."""
     found = validation.model.score.evidence.settled
     if found is None:
-        return ""
+        return None
     first = np.asarray(found.variance_ratio[0], float)
     worst = first[np.argmax(np.abs(np.log(first)))]
-    return (
-        f"Settled: a linear term in the score makes the variances of the model those of the data, from "
-        f"{count(len(found.variance_ratio), 'simulation')} of the model itself; before, the worst was "
-        f"{short(worst)} times that of the data. Agreement of the covariance is therefore no evidence for the model."
+    meaning = (
+        f"a linear term in the score, tuned in {count(len(found.variance_ratio), 'simulation round')}, matches the "
+        f"variances of the model to the data (worst ratio before: {short(worst)}). Agreement of the covariance is "
+        "therefore no evidence for the model."
     )
+    return Finding("variance correction", "note", meaning)
 
 
-def state_dependent(validation: "Validation") -> str:
-    """That the size of steps depends on the state as it cannot in the model; smooth motion and rings are left out."""
-    noisy = any(validation.model.mobility.diagnostics.get("measurement_noise", ()))
-    if validation.steps is None or (ballistic(validation.model) and not noisy) or FieldsComparison.of(validation):
-        return ""
-    return validation.steps.words()
-
-
-def on_circles(validation: "Validation") -> str:
-    """What was done with angles: what their basins hold, or what cos and sin in their place mean; else nothing."""
-    circles, original = validation.model.circles, validation.original
-    if circles and original:
-        return " ".join(["Angles:", *_basins(validation), *_unresolved_angles(validation)])
-    if not any(step["kind"] == "Periodic" for step in validation.model.provenance.get("preprocess", ())):
-        return ""
-    return (
-        "Angles: cos and sin lie on circles, and motion along a circle has noise whose direction turns with the state. "
-        "A constant mobility pushes states off the circles, where the data have none; only their angle, with the "
-        "transforms undone, is to be compared with the data. With the default score and mobility, and no transform "
-        "after it, `Periodic` leads to an equation of the angles themselves, which has none of this."
+def data_used(validation: "Validation") -> Finding:
+    """How much was compared with how much, and what was left out."""
+    sizes = validation.comparison
+    independent = sizes.duration / (2 * max(sizes.integral_times))
+    dropped = f"{count(sizes.dropped, 'row')} with missing values dropped" if sizes.dropped else "no row dropped"
+    diverged = f"; {count(sizes.diverged, 'more member')} diverged and were left out" if sizes.diverged else ""
+    meaning = (
+        f"{count(sizes.samples, 'sample')} in {count(sizes.segments, 'segment')}, {dropped}, of which about "
+        f"{independent:,.0f} are independent in the slowest variable. The model was simulated for "
+        f"{count(sizes.model_samples, 'sample')} in {count(sizes.members, 'member')}{diverged}."
     )
+    return Finding("data", "note", meaning)
 
 
-def forced(validation: "Validation") -> str:
-    """That the fit was forced on a series that is not stationary; else nothing."""
-    reason = validation.model.provenance.get("forced", "")
-    return f"Forced: the series was fitted although the diagnosis spoke against it. {reason}" if reason else ""
+def _basin_words(curve: Curve) -> str:
+    name, unit = str(curve["angle"]), after_number(curve.unit("centre"))
+    centres = [f"around {short(float(centre))}{unit}" for centre in curve["centre"]]
+    if len(centres) == 1:
+        return f"{name} has one basin, {centres[0]}."
+
+    def share(value: Any, error: Any, basin: int) -> str:
+        return plus_minus(100 * float(value[basin]), 100 * float(error[basin]))
+
+    parts = [
+        f"{centre} with {share(*curve.sides[0], b)} % of the data and {share(*curve.sides[1], b)} % of the model"
+        for b, centre in enumerate(centres)
+    ]
+    return f"{name} has {len(parts)} basins: {', '.join(parts[:-1])}, and {parts[-1]}."
 
 
-def own_variables(validation: "Validation") -> str:
-    """That the comparison is one of transformed variables, and how the densities compare in those of the series."""
-    original, transform = validation.original, validation.model.transform
-    if original is None or transform is None:
-        return ""
-    if validation.model.circles:
-        return _of_angles(validation)
-    kinds = ", ".join(step["kind"] for step in validation.model.provenance.get("preprocess", ())) or "a transform"
-    worst = original.data.names[int(np.argmax(original.kl_by_variable()))]
-    metrics = validation.metrics
-    density = plus_minus(metrics["pdf_kl_original"], metrics["pdf_kl_original_se"])
-    return (
-        f"Variables: the model is one of {listed(validation.model.names)}, made of {listed(transform.names)} by "
-        f"{kinds}, and all of this page compares those. With the transforms undone, the density of {worst} is the "
-        f"worst reproduced, by a KL divergence of {density} nats ({short(metrics['pdf_kl_original_floor'])} between "
-        "two halves of the data)."
-    )
-
-
-def _of_angles(validation: "Validation") -> str:
-    """That cos and sin of angles are compared, and how the densities of the angles themselves do."""
-    original, metrics = cast("OriginalVariables", validation.original), validation.metrics
-    worst = original.data.names[int(np.argmax(original.kl_by_variable()))]
-    density = plus_minus(metrics["pdf_kl_original"], metrics["pdf_kl_original_se"])
-    return (
-        f"Variables: the equation is one of {listed(validation.model.names)}, and its score is periodic in the angles "
-        "among them. This page compares their cos and sin, which no border of a period cuts. Of the angles themselves, "
-        f"the density of {worst} is the worst reproduced, by a KL divergence of {density} nats "
-        f"({short(metrics['pdf_kl_original_floor'])} between two halves of the data)."
-    )
-
-
-def _basins(validation: "Validation") -> list[str]:
-    """A sentence on each angle that the series has as well."""
-    circles, original = validation.model.circles, cast("OriginalVariables", validation.original)
-    assert circles is not None
-    sentences = []
-    for number, column in enumerate(circles.columns):
-        name = circles.names[column]
-        if name in original.data.names:
-            place = original.data.names.index(name)
-            samples = [series.stacked()[:, place] for series in (original.data, original.paths)]
-            lowest, unit = float(circles.lowest[number]), circles.units[column]
-            sentences.append(f"{Basins.of(*samples, lowest, circles.period, name, unit).words()}.")
-    return sentences
-
-
-def _unresolved_angles(validation: "Validation") -> list[str]:
-    """The angles whose motion is mostly over within one sampling interval, of which little is then known."""
-    model = validation.model
-    left = model.mobility.diagnostics.get("left_after_one_step", ())
-    names = [name for name, rest in zip(model.names, left) if rest < _MOSTLY_OVER]
+def _fast_angles(model: LangevinModel) -> list[str]:
+    """Name the angles whose motion is mostly over within one sampling interval."""
+    left = model.mobility.evidence.left_after_one_step
+    names = [] if left is None else [name for name, rest in zip(model.names, left) if rest < t.FAST_ANGLE]
     if not names:
         return []
-    interval = f"{model.dt:g}{after_number(model.time_unit)}"
     return [
-        f"The motion of {' and '.join(names)} within a basin is mostly over after one sampling interval of {interval}: "
-        "its mobility is a lower bound, whatever its standard error."
+        f"The motion of {listed(names)} within a basin is mostly over after one sampling interval of "
+        f"{model.dt:g}{after_number(model.time_unit)}: its mobility is a lower bound, whatever its standard error."
     ]
-
-
-def _chosen_horizons(validation: "Validation") -> np.ndarray:
-    chosen = np.atleast_1d(validation.model.mobility.diagnostics["chosen_horizon"]).astype(float)
-    ring = FieldsComparison.of(validation)
-    if ring is None:
-        return chosen
-    return chosen[sorted({k for c in range(ring.channels) for k in ring.leading(c)})]

@@ -1,0 +1,265 @@
+"""Fields on a periodic grid, whose points are all alike: pooled over the points, and by Fourier mode."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from scipy.ndimage import gaussian_filter
+
+from .._core.format import short
+from ..statistics.densities import BINS
+from ..statistics.distances import pdf_kl
+from ..statistics.integral_time import integral_time
+from ..statistics.lags import LaggedMoments
+from ..statistics.resampling import GROUPS, jackknife
+from . import fields
+from .curves import Curve
+from .views import LEVELS, RARE, WINDOW, View, pair_curve, return_time_curve, spectrum_curve
+
+if TYPE_CHECKING:
+    from .validation import Validation
+
+MOST_FIELDS = 3
+_MOST_NAMES = 6
+_MOST_FRAMES = 600
+_JOINED_BINS = 4
+_PAIR_BINS, _FEW_PAIR_BINS, _PAIR_SAMPLES = 50, 25, 500_000
+
+
+class FieldsView(View):
+    """Statistics pooled over the points of each field, and by Fourier mode of the standardised fields."""
+
+    density_metric, what = "pdf_kl_mean", "Field"  # points are alike: the worst of them is chance
+
+    @property
+    def channels(self) -> int:
+        """Number of fields."""
+        return int(self.model.space.channels)
+
+    @property
+    def points(self) -> int:
+        """Grid points of each field."""
+        return self.model.dimension // self.channels
+
+    @property
+    def names(self) -> list[str]:
+        """A name for each field: those of its first and its last point."""
+        names = self.model.names
+        return [f"{names[c * self.points]} … {names[(c + 1) * self.points - 1]}" for c in range(self.channels)]
+
+    def subject(self) -> str:
+        """Name the fields and count their points."""
+        fields = "" if self.channels == 1 else f"{self.channels} fields on "
+        return f"{', '.join(self.names[:_MOST_NAMES])}: {fields}{self.points} points of a periodic grid"
+
+    def density_words(self, validation: "Validation") -> str:
+        """Say that densities are those at a point."""
+        return f"the density at a point (mean over the {self.model.dimension} variables)"
+
+    def time_scale_words(self, validation: "Validation") -> tuple[str, str]:
+        """Give the integral time at a point, and the mode whose autocorrelation differs most."""
+        times, acf = validation.curves["integral_time"], validation.curves["mode_acf"]
+        ratio, gap = times.model / times.data, np.sqrt(np.mean((acf.data - acf.model) ** 2, axis=0))
+        off, mode = int(np.argmax(np.abs(np.log(ratio)))), int(np.argmax(gap))
+        of_field, in_field = (
+            f" of {name}" if self.channels > 1 else "" for name in (self.names[off], acf["field"][mode])
+        )
+        return "", (
+            f"The integral time at a point{of_field} is {ratio[off]:.2f} times that of the data. Of the modes that "
+            f"hold most of the variance, mode {acf['mode'][mode]}{in_field} differs most (by {short(gap[mode])} rms)."
+        )
+
+    def range(self, samples: np.ndarray) -> np.ndarray:
+        """Return the smallest and the largest value of each field, at every point."""
+        by_field = samples.reshape(-1, self.channels, self.points)
+        ends = np.array([by_field.min(axis=(0, 2)), by_field.max(axis=(0, 2))])
+        return np.repeat(ends, self.points, axis=1)
+
+    def mean_times(self, times: np.ndarray) -> np.ndarray:
+        """Return the mean integral time of each field."""
+        return times.reshape(self.channels, -1).mean(axis=1)
+
+    def makers(self) -> dict[str, Callable[[], Curve | None]]:
+        """Return a function for each curve."""
+        return {
+            "mean": lambda: self._by_field(*(s.mean(axis=(0, 2)) for s in self._samples)),
+            "std": lambda: self._by_field(*(s.std(axis=(0, 2)) for s in self._samples)),
+            "integral_time": self._integral_time,
+            "pdf": self._pdf,
+            "pair_density": self._pair_density,
+            "acf": self._acf,
+            "spectrum": self._spectrum,
+            "return_time": lambda: self._return_times(self._edges[:, :: BINS // (LEVELS - 1)]),
+            "rare_return_time": self._rare_return_time,
+            "sample_path": self._sample_path,
+            "mode_variance": self._mode_variance,
+            "mode_acf": self._mode_acf,
+            "mobility_by_horizon": self._mobility_by_horizon,
+        }
+
+    @property
+    def _labels(self) -> dict[str, tuple[tuple[str, ...], Any]]:
+        units = [self.model.units[c * self.points] for c in range(self.channels)]
+        return {"variable": (("variable",), self.names), "unit": (("variable",), units)}
+
+    def _by_field(self, data: np.ndarray, model: np.ndarray, unit: str = "") -> Curve:
+        return Curve(("variable",), data, model, coords=self._labels, units={"value": unit})
+
+    @cached_property
+    def _samples(self) -> list[np.ndarray]:
+        """All states of data and model, (sample, channel, point)."""
+        return [series.stacked().reshape(-1, self.channels, self.points) for series in self.sides.series]
+
+    @cached_property
+    def _moments(self) -> list[LaggedMoments]:
+        """Lagged covariances of the modes of standardised fields, in groups, (lag, channel, mode)."""
+        square = self.model.standardizer.std[:: self.points, None] ** 2
+        lagged = (statistics.lagged for statistics in self.sides.statistics)
+        return [replace(m, sums=fields.modes_of(m.sums, self.channels) / square) for m in lagged]
+
+    def _of_modes(self, of: Callable[[np.ndarray], np.ndarray]) -> list[np.ndarray]:
+        """Return a function of the covariances of modes for data and model, then its errors for both."""
+        found = [jackknife(lambda w, m=m: of(m.mean(w)), GROUPS) for m in self._moments]
+        return [found[0][0], found[1][0], found[0][1], found[1][1]]
+
+    @cached_property
+    def _variances(self) -> np.ndarray:
+        return self._moments[0].mean()[0]
+
+    @cached_property
+    def _shares(self) -> np.ndarray:
+        """Fraction of the variance of each field in each mode."""
+        return np.array([fields.variance_shares(variance, self.points) for variance in self._variances])
+
+    @cached_property
+    def leading(self) -> list[tuple[int, int]]:
+        """Channel and number of the modes that hold most of the variance of each field."""
+        return [(c, k) for c in range(self.channels) for k in fields.leading_modes(self._variances[c], self.points)]
+
+    @cached_property
+    def _edges(self) -> np.ndarray:
+        """Bins of each field, between the mean quantiles of its points."""
+        ends = self.sides.data_statistics.edges[:, [0, -1]].reshape(self.channels, self.points, 2).mean(axis=1)
+        return np.linspace(ends[:, 0], ends[:, 1], BINS + 1, axis=1)
+
+    def _acf(self) -> Curve:
+        values = self._of_modes(lambda covariances: fields.point_acf(covariances, self.points))
+        coords = {**self._lags(), **self._labels}
+        coords["rmse"] = (("variable",), np.sqrt(np.mean((values[0] - values[1]) ** 2, axis=0)))
+        return Curve(("lag", "variable"), *values, coords, {"lag": self.sides.data.time_unit})
+
+    def _lags(self) -> dict[str, Any]:
+        return {"lag": (("lag",), self.sides.data_statistics.tau)}
+
+    def _integral_time(self) -> Curve:
+        tau, acfs = self.sides.data_statistics.tau, [fields.point_acf(m.mean(), self.points) for m in self._moments]
+        return self._by_field(*(integral_time(acf, tau) for acf in acfs), unit=self.sides.data.time_unit)
+
+    def _pdf(self) -> Curve:
+        low, high = (np.repeat(ends, self.points) for ends in (self._edges[:, 0], self._edges[:, -1]))
+        edges, counts, densities = self._edges[:, ::_JOINED_BINS], [], []
+        for samples in self._samples:
+            by_point = fields.histograms(samples.reshape(len(samples), -1), low, high, BINS)
+            counts.append(by_point.reshape(self.channels, self.points, BINS).sum(axis=1))
+            wide = counts[-1].reshape(self.channels, -1, _JOINED_BINS).sum(axis=2)
+            densities.append(wide / wide.sum(axis=1, keepdims=True) / np.diff(edges, axis=1))
+        coords = {**self._labels, "edges": (("variable", "edge"), edges)}
+        coords["kl"] = (("variable",), pdf_kl(*counts))
+        return Curve(("variable", "bin"), *densities, coords=coords)
+
+    def _pair_density(self) -> Curve:
+        """Joint densities of the first fields at two points, 1, 2 and 3 apart."""
+        bins = _PAIR_BINS if self.sides.data.n_samples * self.points > _PAIR_SAMPLES else _FEW_PAIR_BINS
+        width, shown = 1 + len(fields.OFFSETS), range(min(self.channels, MOST_FIELDS))
+        edges, names, units, densities = [], [], [], ([], [])
+        for c in shown:
+            stem = "u" if self.channels == 1 else self.names[c].split(" … ")[0]
+            low, high = self._edges[c, [0, -1]]
+            edges += [np.linspace(low, high, bins + 1)] * width
+            names += [f"{stem}(j)", *(f"{stem}(j + {offset})" for offset in fields.OFFSETS)]
+            units += [self.model.units[c * self.points]] * width
+            cell = np.outer(np.diff(edges[-1]), np.diff(edges[-1]))
+            for side, samples in zip(densities, self._samples):
+                counts = fields.pair_counts(samples[:, c], low, high, bins=bins)
+                side += [gaussian_filter(joint, 0.8) / joint.sum() / cell for joint in counts]
+        pairs = [(c * width, c * width + place) for c in shown for place in range(1, width)]
+        return pair_curve(*densities, np.array(edges), pairs, names, units)
+
+    def _spectrum(self) -> Curve | None:
+        slowest = float(self.sides.integral_times.max())
+        return spectrum_curve(*self.sides.series, slowest, self._labels, self.points)
+
+    def _return_times(self, levels: np.ndarray) -> Curve:
+        return return_time_curve(*self.sides.series, levels, self._labels, self.points)
+
+    def _rare_return_time(self) -> Curve:
+        pooled = np.moveaxis(self._samples[0], 1, 0).reshape(self.channels, -1)
+        return self._return_times(np.quantile(pooled, RARE, axis=1).T)
+
+    def _sample_path(self) -> Curve:
+        """A stretch of the first fields; several fields in units of their standard deviations."""
+        data, paths = self.sides.series
+        longest = min(max(len(s) for s in series.segments) for series in (data, paths))
+        window = round(WINDOW * float(self.sides.integral_times.max()) / data.dt) + 1
+        frames, shown = min(longest, _MOST_FRAMES, window), slice(None, MOST_FIELDS)
+        pieces = [max(series.segments, key=len)[:frames] for series in (data, paths)]
+        if self.channels > 1:
+            pieces = [self.model.standardizer.to_standard(piece) for piece in pieces]
+        units = [""] * self.channels if self.channels > 1 else [self.model.units[0]]
+        coords = {
+            "time": (("time",), data.dt * np.arange(frames)),
+            "variable": (("variable",), self.names[shown]),
+            "unit": (("variable",), units[shown]),
+        }
+        values = (piece.reshape(frames, self.channels, self.points)[:, shown] for piece in pieces)
+        return Curve(("time", "variable", "point"), *values, coords=coords, units={"time": data.time_unit})
+
+    def _mode_variance(self) -> Curve:
+        of_field = ("variable", "mode")
+        coords = {
+            **self._labels,
+            "share": (of_field, self._shares),
+            "noise": (of_field, fields.modes_of(self.model.score.blur, self.channels)),
+            "mobility": (of_field, self._mobility_of_modes),
+        }
+        return Curve(of_field, *self._of_modes(lambda covariances: covariances[0]), coords)
+
+    def _mode_acf(self) -> Curve:
+        """Autocorrelations of the modes that hold most of the variance."""
+        channels, modes = (list(index) for index in zip(*self.leading))
+        coords = {
+            **self._lags(),
+            "field": (("leading",), [self.names[c] for c in channels]),
+            "channel": (("leading",), channels),
+            "mode": (("leading",), modes),
+            "share": (("leading",), [self._shares[c][k] for c, k in self.leading]),
+        }
+        values = self._of_modes(lambda covariances: fields.mode_acf(covariances)[:, channels, modes])
+        return Curve(("lag", "leading"), *values, coords, {"lag": self.sides.data.time_unit})
+
+    @property
+    def _mobility_of_modes(self) -> np.ndarray:
+        return fields.modes_of(self.standard_mobility(), self.channels)
+
+    def _mobility_by_horizon(self) -> Curve | None:
+        """Phi_k(T) of the leading modes in standardised units; of several fields, the mean over them."""
+        found = self.model.mobility.evidence.horizon
+        if found is None:
+            return None
+        if found.phi_by_mode is not None:
+            curves, used, chosen = found.phi_by_mode, found.phi_of_mode / self.channels, found.chosen
+        elif found.phi is not None:
+            curves = fields.modes_of(self.standard_mobility(found.phi), self.channels).mean(axis=1).T
+            used, chosen = self._mobility_of_modes.mean(axis=0), np.full(len(curves), np.nan)
+        else:
+            return None
+        modes = [k for c, k in self.leading if c == 0 and np.isfinite(curves[k]).all()]
+        coords = {
+            "horizon": (("horizon",), found.horizons),
+            "mode": (("mode",), modes),
+            "chosen": (("mode",), chosen[modes]),
+        }
+        values, unit = curves[modes].T, {"horizon": self.model.time_unit}
+        return Curve(("horizon", "mode"), values, np.broadcast_to(used[modes], values.shape), coords=coords, units=unit)
