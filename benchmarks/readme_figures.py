@@ -13,7 +13,6 @@ from matplotlib.figure import Figure
 from matplotlib.patches import FancyBboxPatch
 
 from effective_langevin.cli.demo import run_demo
-from effective_langevin.statistics.densities import pair_histogram
 from effective_langevin.statistics.resampling import GROUPS
 from effective_langevin.validate import Validation, plots
 
@@ -32,11 +31,8 @@ def wells(validation: Validation) -> Figure:
     figure = Figure(figsize=(11, 3.3), layout="constrained")
     left, middle, right = figure.subplots(1, 3, width_ratios=(1, 1.15, 1))
     data, model, everything = validation.data_statistics, validation.model_statistics, np.ones(GROUPS)
-    names, edges = validation.data.names, data.edges[:, ::8]
-    densities = [
-        {(0, 1): pair_histogram(s.stacked(), data.edges, 0, 1, coarsen=8)} for s in (validation.data, validation.paths)
-    ]
-    plots.plot_pair_densities(edges, *densities, names=names, units=("", ""), axes=np.array([left]))
+    names = validation.data.names
+    plots.plot_pair_density(validation, left)
     left.get_legend().remove()
     for i, style in enumerate(("-", ":")):
         middle.plot(

@@ -6,6 +6,9 @@ The score s is learned from samples, so the steady state is right by constructio
 short-lag correlations, so the clock is right without any trial simulation.
 """
 
+import importlib
+from typing import TYPE_CHECKING, Any
+
 from . import systems
 from ._core.errors import (
     ArgumentError,
@@ -34,6 +37,17 @@ from .model import LangevinModel, load
 from .predict import predict_held_out
 from .simulate import EulerMaruyama, ExponentialEuler, LeimkuhlerMatthews, StochasticHeun
 from .validate import Validation, validate
+
+if TYPE_CHECKING:
+    from .validate import plots
+
+
+def __getattr__(name: str) -> Any:
+    """Import `plots` when it is first used: it needs matplotlib, which takes a while."""
+    if name == "plots":
+        return importlib.import_module(".validate.plots", __name__)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
 
 __all__ = [
     "KGMM",
@@ -70,6 +84,7 @@ __all__ = [
     "diagnose",
     "fit",
     "load",
+    "plots",
     "predict_held_out",
     "preprocess",
     "read",

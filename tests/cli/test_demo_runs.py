@@ -12,7 +12,7 @@ import effective_langevin as el
 from effective_langevin import cli
 from effective_langevin.cli.run_folder import RunFolder, peak_memory
 
-FILES = {"config.toml", "model.safetensors", "metrics.json", "report.html", "figures"}
+FILES = {"config.toml", "model.safetensors", "metrics.json", "curves.nc", "report.html", "figures"}
 
 
 def run_main(monkeypatch, capsys, *arguments: str) -> tuple[int, str, str]:

@@ -30,21 +30,21 @@ def test_the_noise_of_a_fish_school_is_said_to_depend_on_the_state(shared_data):
     """Its diffusion falls about fivefold from the centre to the edge of the unit disc."""
     _, result = judged(shared_data("fish_schooling.npz"))
     assert "State-dependent steps" in result.summary()
-    profile = result.steps.data[1]
+    profile = result.curves["step_size"].data[1]
     assert (profile[:, 0] / profile[:, -1] > 2.5).all()
-    assert (result.steps.model[1] < 1.3).all()
+    assert (result.curves["step_size"].model[1] < 1.3).all()
 
 
 def test_ten_climate_indices_of_552_months_are_called_too_few(shared_data):
     _, result = judged(shared_data("enso_xro.npz"))
     assert not result.summary().startswith("Good")
-    assert "No significant circulation" in result.summary() or "not established" in result.summary()
+    assert "Circulation: not significant" in result.summary() or "not established" in result.summary()
     assert result.metrics["covariance_error_floor"] > 0.2
 
 
 def test_the_gaps_of_the_daily_nao_are_counted(shared_data):
     _, result = judged(shared_data("nao_daily.npz"), mobility=el.IntegratedResponse())
-    assert "20 rows with missing values were dropped" in result.summary()
+    assert "20 rows with missing values dropped" in result.summary()
     assert "Regime: the series is smooth (ballistic)" in result.summary()
 
 
@@ -54,7 +54,7 @@ def test_dihedral_angles_are_simulated_as_angles(shared_data):
     assert (paths.names, paths.units) == (("phi", "psi"), ("rad", "rad"))
     assert np.abs(paths.values).max() <= np.pi
     assert result.original.data.names == ("phi", "psi")
-    assert "Angles: cos and sin lie on circles" in result.summary()
+    assert "Angles: cos and sin of an angle lie on a circle" in result.summary()
 
 
 def test_the_basins_of_alanine_dipeptide_are_found_with_their_weights(shared_data):
@@ -65,7 +65,7 @@ def test_the_basins_of_alanine_dipeptide_are_found_with_their_weights(shared_dat
     metrics = result.metrics
     assert metrics["pdf_kl_original"] < metrics["pdf_kl_original_floor"]
     assert metrics["pdf_kl_max"] < metrics["pdf_kl_max_floor"]
-    assert "Angles: phi has 2 basins, around -1.4 rad 97.6 ± 1.4 % of the data" in result.summary()
+    assert "Angles: phi has 2 basins: around -1.4 rad with 97.6 ± 1.4 % of the data" in result.summary()
     assert (result.original.paths.stacked()[:, 0] > 0).mean() == pytest.approx(0.024, abs=0.03)
     assert "the steady state is reproduced" in result.summary()
 

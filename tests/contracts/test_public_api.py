@@ -45,6 +45,7 @@ PUBLIC = [
     "diagnose",
     "fit",
     "load",
+    "plots",
     "predict_held_out",
     "preprocess",
     "read",

@@ -2,18 +2,19 @@
 
 import io
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from matplotlib.figure import Figure
 
 import effective_langevin as el
+from effective_langevin.estimate.score.evidence import ScoreEvidence
 from effective_langevin.statistics.lags import lagged_moments
 from effective_langevin.statistics.resampling import GROUPS
-from effective_langevin.validate import fields, fields_plots
-from effective_langevin.validate.fields_comparison import FieldsComparison
-from effective_langevin.validate.findings.describe_model import Portrait
-from effective_langevin.validate.plots import plot_training
+from effective_langevin.validate import fields
+from effective_langevin.validate.curves import Curve
+from effective_langevin.validate.findings.describe_model import ModelDescription
 from effective_langevin.validate.report import figures, render
 from examples.paper.kuramoto_sivashinsky import results
 
@@ -65,7 +66,7 @@ def reflecting(series):
 def test_a_wave_has_all_its_variance_in_its_mode():
     phase = np.random.default_rng(0).uniform(0, 2 * np.pi, 500)
     wave = np.cos(2 * np.pi * 3 * np.arange(POINTS) / POINTS + phase[:, None])
-    variance = fields.mode_autocovariances([wave], 0)[0, 0]
+    variance = results.mode_autocovariances([wave], 0)[0, 0]
     # cos^2 has the mean 1/2 at each of the points: in all POINTS / 2, half of it in mode 3 and half in mode -3
     np.testing.assert_allclose(variance, np.where(np.arange(9) == 3, POINTS / 4, 0), atol=1e-12)
     np.testing.assert_allclose(variance @ fields.multiplicity(POINTS) / POINTS, np.mean(wave**2))
@@ -76,14 +77,14 @@ def test_a_wave_has_all_its_variance_in_its_mode():
 def test_modes_by_transform_are_modes_of_the_lagged_moments(channels, points):
     segments = [np.random.default_rng(s).normal(size=(50 + s, channels * points)).cumsum(axis=0) for s in range(3)]
     by_matrix = fields.modes_of(lagged_moments(segments, segments, range(6)).mean(), channels)
-    np.testing.assert_allclose(fields.mode_autocovariances(segments, 5, channels), by_matrix, rtol=1e-8, atol=1e-8)
+    np.testing.assert_allclose(results.mode_autocovariances(segments, 5, channels), by_matrix, rtol=1e-8, atol=1e-8)
 
 
 def test_the_autocorrelation_at_a_point_is_pooled_over_the_points(series):
     centred = [s - series.stacked().mean(axis=0) for s in series.segments]
     moments = lagged_moments(centred, centred, range(8)).mean()
     expected = np.trace(moments, axis1=1, axis2=2)
-    acf = fields.point_acf(fields.mode_autocovariances(centred, 7), POINTS)[:, 0]
+    acf = fields.point_acf(results.mode_autocovariances(centred, 7), POINTS)[:, 0]
     np.testing.assert_allclose(acf, expected / expected[0], rtol=1e-8)
 
 
@@ -112,24 +113,19 @@ def test_counts_are_those_of_numpy(series):
         np.testing.assert_array_equal(counts, np.histogram2d(x, y, 10, [(-1, 1), (-1, 1)])[0])
 
 
-def test_channels_are_known_from_the_provenance_of_a_ring_only():
-    assert fields.channels_of({}) is None
-    assert fields.channels_of({"symmetry": {"kind": "NoSymmetry"}}) is None
-    assert fields.channels_of({"symmetry": {"kind": "Translations", "channels": 2}}) == 2
+def test_fields_are_known_from_the_state_space(reflecting, linear_series, linear_model):
+    assert reflecting.view.channels == 1
+    assert type(el.validate(linear_model, linear_series, members=8).view).__name__ == "VariablesView"
 
 
 def test_the_comparison_on_a_ring_is_in_standardised_units(reflecting):
-    comparison = FieldsComparison.of(reflecting)
-    assert comparison is not None
-    for side in ("data", "model"):
-        total = comparison.variances[side][0] @ fields.multiplicity(POINTS)
+    variances = reflecting.curves["mode_variance"]
+    for side, tolerance in ((variances.data, 1e-3), (variances.model, 0.3)):
         # The unit is the spread about the mean that is common to all points, the variance that about each one's own.
-        assert total == pytest.approx(POINTS, rel=1e-3 if side == "data" else 0.3)
-    everything = np.ones(GROUPS)
-    acf = reflecting.data_statistics.covariance(everything)
-    assert comparison.variances["data"][0, 0] == pytest.approx(
-        acf.sum() / POINTS / reflecting.model.standardizer.std[0] ** 2
-    )
+        assert side[0] @ fields.multiplicity(POINTS) == pytest.approx(POINTS, rel=tolerance)
+    covariance = reflecting.data_statistics.covariance(np.ones(GROUPS))
+    expected = covariance.sum() / POINTS / reflecting.model.standardizer.std[0] ** 2
+    assert variances.data[0, 0] == pytest.approx(expected)
 
 
 @pytest.mark.parametrize(
@@ -139,9 +135,9 @@ def test_the_comparison_on_a_ring_is_in_standardised_units(reflecting):
 def test_the_report_of_a_ring_pools_points_and_shows_modes(channels, symmetry):
     validation = fitted(ring_process(channels, samples=1500), symmetry)
     drawn = figures(validation)
-    ringlike = {"hovmoeller", "pdfs", "pairs", "acfs", "mode_variances", "mode_acfs", "phi_by_horizon", "mobility"}
+    ringlike = {"sample_paths", "pdfs", "pairs", "acfs", "mode_variances", "mode_acfs", "phi_by_horizon", "mobility"}
     assert ringlike <= set(drawn)
-    assert "trajectories" not in drawn
+    assert "cross_correlations" not in drawn
     for figure in drawn.values():
         figure.savefig(io.BytesIO(), dpi=20)
     page = render(validation, {})
@@ -180,19 +176,26 @@ def test_denoising_is_said_in_one_sentence(reflecting):
 
 
 def test_training_is_drawn_with_and_without_a_held_out_loss():
-    plain = plot_training([3.0, 2.0, 1.5, 1.4])
-    assert len(plain.lines) == 1
-    both = plot_training([3.0, 2.0, 1.5, 1.4], [2.5, 1.6, 1.7], 300)
-    marked = both.lines[-1].get_xydata()
+    def drawn(**found):
+        evidence = ScoreEvidence(loss_curve=(3.0, 2.0, 1.5, 1.4), **found)
+        return el.plots.plot_training(SimpleNamespace(model=SimpleNamespace(score=SimpleNamespace(evidence=evidence))))[
+            0
+        ]
+
+    assert len(drawn().lines) == 1
+    marked = drawn(held_out_loss_curve=(2.5, 1.6, 1.7), training_steps=300).lines[-1].get_xydata()
     np.testing.assert_allclose(marked, [[200, 1.6]])  # the best of three epochs, at two thirds of the steps
 
 
 def test_mobility_by_mode_stops_at_a_pole():
-    phi = np.array([[0.1, 0.2, 0.3, 0.3], [0.5, 1.0, 99.0, -2.0]])
-    used = np.array([0.3, 1.0])
-    ax = fields_plots.plot_phi_by_mode(
-        np.arange(1.0, 5), phi, used, chosen=np.array([3.0, 2.0]), modes=[0, 1], titles=["k = 0", "k = 1"]
-    )
+    phi = np.array([[0.1, 0.2, 0.3, 0.3], [0.5, 1.0, 99.0, -2.0]]).T
+    coords = {
+        "horizon": (("horizon",), np.arange(1.0, 5)),
+        "mode": (("mode",), [0, 1]),
+        "chosen": (("mode",), [3.0, 2.0]),
+    }
+    curve = Curve(("horizon", "mode"), phi, np.broadcast_to([0.3, 1.0], phi.shape), coords=coords)
+    ax = el.plots.plot_mobility_by_horizon(curve)[0]
     assert isinstance(ax.figure, Figure)
     assert ax.get_ylim()[1] < 2
     assert np.isnan(ax.lines[3].get_ydata()).sum() == 2
@@ -209,7 +212,7 @@ def test_paths_of_a_linear_model_are_exact_even_with_a_direction_that_has_no_var
         fields.modes_of(model.standardizer.mobility_to_standard(m))[0]
         for m in (model.mobility.matrix, model.standardizer.mobility_to_physical(model.score.covariance))
     )
-    covariances = fields.mode_autocovariances(paths.map(model.standardizer.to_standard).segments, 4)[:, 0, 1:]
+    covariances = results.mode_autocovariances(paths.map(model.standardizer.to_standard).segments, 4)[:, 0, 1:]
     # 64 000 frames, in the slowest mode 1 in 20 of them independent: 2 % of the variance is one standard error
     np.testing.assert_allclose(covariances[0], variance[1:], rtol=0.08)
     decay = np.exp(-2.0 * phi[1:] / variance[1:])
@@ -234,5 +237,5 @@ def test_the_results_of_the_paper_example_agree_with_the_validation(series, refl
 
 def test_relaxation_times_of_a_ring_are_told_by_fourier_mode(reflecting):
     """The autoregression relaxes by exp(-0.05 (1 + k)) per step of 0.5 d: mode 0 is the slowest, then 1, 2, ..."""
-    rows = Portrait(reflecting.model).timescale_rows()
+    rows = ModelDescription(reflecting.model).timescale_rows()
     assert [row["where"] for row in rows] == [f"Fourier mode {k}" for k in range(8)]

@@ -1,17 +1,19 @@
 """The report: what it says, and how it stands in a real browser on a desk and on a telephone."""
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from matplotlib.figure import Figure
 from oracles.browser import CHROMIUM, inspect_page
 
 import effective_langevin as el
 from effective_langevin.estimate.mobility.evidence import Agreement, Estimate
-from effective_langevin.validate import plots
-from effective_langevin.validate.findings.describe_model import Portrait
+from effective_langevin.estimate.score.evidence import NoiseLevelChoice, ScoreEvidence
+from effective_langevin.validate.findings.describe_model import ModelDescription
 from effective_langevin.validate.report import figures, render
-from effective_langevin.validate.report_tables import agreement, matrices, rare_rows
+from effective_langevin.validate.tables import agreement, matrices, rare_rows
 
 LONG = "sea_surface_temperature_anomaly_of_the_central_equatorial_pacific"
 EVIL = "<i>&T"
@@ -68,7 +70,7 @@ def test_the_browser_would_notice(page, tmp_path):
 def test_the_page_has_every_section_and_figure(page):
     for words in (
         "In words",
-        "Timescales and rotations",
+        "Time scales and rotations",
         "Spectra",
         "Extremes",
         "Sample paths",
@@ -97,22 +99,34 @@ def test_return_times_of_rare_events_are_those_of_data_and_model(validation):
 
 
 def test_the_words_follow_the_model(validation):
-    words = Portrait(validation.model).sentences()
-    assert words[0].startswith("Relaxation: its correlations begin to decay over")
+    words = [f.meaning for f in ModelDescription(validation.model).findings()]
+    assert words[0].startswith("correlations begin to decay over")
     assert "the state turns from" in words[2]
-    assert "can be told from one run forwards" in words[3]
+    assert "distinguishable from their time reversal" in words[3]
     mobility = validation.model.mobility
     symmetric = 0.5 * (mobility.replicas + mobility.replicas.transpose(0, 2, 1))
     still = replace(validation.model, mobility=replace(mobility, matrix=mobility.symmetric, replicas=symmetric))
-    assert len(Portrait(still).sentences()) == 2
-    assert Portrait(still).rotation_rows() == []
+    assert len(ModelDescription(still).findings()) == 2
+    assert ModelDescription(still).rotation_rows() == []
 
 
 def test_a_rotation_within_its_error_is_not_called_one(validation):
     mobility = validation.model.mobility
     weak = mobility.symmetric + 1e-3 * mobility.antisymmetric
-    words = Portrait(replace(validation.model, mobility=replace(mobility, matrix=weak))).sentences()
-    assert "none beyond sampling errors" in words[2]
+    found = ModelDescription(replace(validation.model, mobility=replace(mobility, matrix=weak))).findings()
+    assert "none beyond sampling errors" in found[2].meaning
+    assert "reversible within sampling errors" in found[3].meaning
+
+
+def test_verdict_and_description_agree_on_circulation(validation):
+    """One test decides both sentences, whatever the size of the circulation."""
+    mobility = validation.model.mobility
+    for factor in (0.0, 0.01, 0.05, 0.1, 0.2, 1.0):
+        matrix = mobility.symmetric + factor * mobility.antisymmetric
+        model = replace(validation.model, mobility=replace(mobility, matrix=matrix))
+        told = [f.meaning for f in replace(validation, model=model).verdict.findings if f.name == "circulation"]
+        described = [f.meaning for f in ModelDescription(model).findings() if f.name == "circulation"]
+        assert told[0].startswith(("significant", "not established")) == any("turns" in d for d in described)
 
 
 def test_the_agreement_of_estimators_is_shown_with_distances_from_the_one_used(validation):
@@ -140,14 +154,15 @@ def test_findings_of_the_diagnosis_are_on_the_page(validation, page):
 
 
 def test_a_series_too_short_for_a_diagnosis_is_still_reported(validation):
-    short = replace(validation, data=validation.data.with_segments([s[:10] for s in validation.data.segments]))
-    assert short.diagnosis is None
+    cut = validation.data.with_segments([s[:10] for s in validation.data.segments])
+    assert replace(validation, sides=replace(validation.sides, data=cut)).diagnosis is None
     assert np.isfinite(validation.metrics["acf_rmse"])
 
 
 def test_the_figure_marks_the_noise_level_that_was_chosen_not_the_least_loss():
-    choice = {"noise_level": [0.4, 0.2, 0.1], "held_out_loss": [3.0, 0.1, 0.0], "standard_error": [1.0, 0.2, 0.0]}
-    ax = plots.plot_noise_level_choice(choice, 0.2)
+    choice = NoiseLevelChoice((0.4, 0.2, 0.1), (3.0, 0.1, 0.0), (1.0, 0.2, 0.0))
+    score = SimpleNamespace(evidence=ScoreEvidence(noise_level_choice=choice), learned_level=0.2)
+    ax = el.plots.plot_noise_level(SimpleNamespace(model=SimpleNamespace(score=score)))[0]
     marked = next(line for line in ax.lines if str(line.get_label()).startswith("chosen"))
     assert marked.get_label() == "chosen: 0.2"
     assert (float(marked.get_xdata()[0]), float(marked.get_ydata()[0])) == (0.2, 0.1)
@@ -161,3 +176,42 @@ def test_the_report_says_where_the_gaussian_score_was_as_good(linear_series, tmp
     page = (tmp_path / "report.html").read_text()
     assert "the Gaussian score is used" in page
     assert "Gaussian, as good as the learned one" in page
+
+
+def test_what_was_saved_draws_the_same_report_without_series(validation, page, tmp_path):
+    validation.save(tmp_path / "curves.nc")
+    loaded = el.Validation.load(tmp_path / "curves.nc", validation.model)
+    assert loaded.metrics == validation.metrics
+    assert loaded.verdict.sentences == validation.verdict.sentences
+    assert list(loaded.curves) == list(validation.curves)
+    for name, curve in validation.curves.items():
+        np.testing.assert_array_equal(loaded.curves[name].data, curve.data)
+        assert all(np.array_equal(loaded.curves[name][key], curve[key]) for key in curve.coords)
+    assert render(loaded, figures(loaded)) == page
+    with pytest.raises(el.DataError, match="read from a file"):
+        _ = loaded.data
+
+
+def test_all_curves_are_one_dataset_with_names_and_units(validation):
+    dataset = validation.to_xarray()
+    assert dataset["acf"].dims == ("source", "lag", "variable")
+    assert dataset["lag"].attrs["units"] == "days"
+    assert dataset["acf"].sel(source="data", variable="h", lag=0) == pytest.approx(1)
+    assert list(dataset["unit" if "unit" in dataset else "pdf_unit"].values) == ["K", "m/s", "m", ""]
+    np.testing.assert_array_equal(dataset["pdf_se"].sel(source="model"), validation.curves["pdf"].model_error)
+
+
+def test_densities_integrate_to_one_and_have_errors(validation):
+    pdf = validation.curves["pdf"]
+    width = np.diff(pdf["edges"], axis=1)
+    np.testing.assert_allclose((pdf.data * width).sum(axis=1), 1)
+    assert (pdf.data_error >= 0).all()
+    assert pdf.data_error.max() > 0
+
+
+def test_every_figure_takes_axes_and_gives_them_back(validation):
+    given = Figure().subplots(1, 4)
+    assert list(el.plots.plot_acf(validation, given)) == list(given)
+    assert list(el.plots.plot_acf(validation.curves["acf"], given)) == list(given)
+    with pytest.raises(el.ArgumentError, match="must hold 4 axes, but got 1"):
+        el.plots.plot_spectrum(validation, given[0])

@@ -5,9 +5,15 @@ import pytest
 from oracles.fields import exact_series
 
 import effective_langevin as el
-from effective_langevin.validate import plots
-from effective_langevin.validate.extremes import compare_return_times
-from effective_langevin.validate.spectra import compare_spectra
+from effective_langevin.validate.views import return_time_curve, spectrum_curve, variable_coords
+
+
+def compare_spectra(data, paths, slowest, points=1):
+    return spectrum_curve(data, paths, slowest, variable_coords(data, range(0, data.dimension, points)), points)
+
+
+def compare_return_times(data, paths, levels, points=1):
+    return return_time_curve(data, paths, levels, variable_coords(data, range(0, data.dimension, points)), points)
 
 
 @pytest.fixture(scope="module")
@@ -28,7 +34,7 @@ def test_the_spectrum_of_an_autoregression_is_the_closed_form_within_its_errors(
     found = compare_spectra(*pair, slowest=1.0)
     for v, rate in enumerate((1.0, 3.0)):
         for curve, error in ((found.data, found.data_error), (found.model, found.model_error)):
-            deviation = (curve[:, v] - sampled_lorentzian(found.x, rate, 0.1)) / error[:, v]
+            deviation = (curve[:, v] - sampled_lorentzian(found["frequency"], rate, 0.1)) / error[:, v]
             assert np.sqrt(np.mean(deviation**2)) == pytest.approx(1.1, abs=0.35)
 
 
@@ -93,12 +99,10 @@ def test_pooled_return_times_weigh_all_points_alike(pair):
 def test_their_figures_take_axes_and_give_axes_back(pair):
     from matplotlib.figure import Figure
 
-    found = compare_spectra(*pair, slowest=1.0)
     given = Figure().subplots(1, 2)
-    axes = plots.plot_spectra(found.x, found.data, found.model, names=["x", "y"], units=["K", ""], axes=given)
+    axes = el.plots.plot_spectrum(compare_spectra(*pair, slowest=1.0), given)
     assert list(axes) == list(given)
     assert axes[0].get_xscale() == axes[0].get_yscale() == "log"
     levels = np.array([np.linspace(-1, 1, 5)] * 2)
-    times = compare_return_times(*pair, levels)
-    own = plots.plot_return_times(levels, times.data, times.model, names=["x", "y"], units=["K", ""], time_unit="d")
-    assert own[0].get_xlabel() == "x [K]"
+    own = el.plots.plot_return_time(compare_return_times(*pair, levels))
+    assert own[0].get_xlabel() == pair[0].names[0]

@@ -5,7 +5,8 @@ import pytest
 
 import effective_langevin as el
 from effective_langevin.statistics.step_profiles import BINS
-from effective_langevin.validate.steps import StepSizes
+from effective_langevin.validate.findings.notes import clearest_step, step_sizes
+from effective_langevin.validate.views import step_curve
 
 CIR = el.systems.CoxIngersollRoss()
 
@@ -22,7 +23,7 @@ def cir():
 def test_the_steps_of_a_square_root_process_grow_with_the_state(cir):
     """M = gamma x, so q(b) = < x | b > / < x > as tau -> 0. At tau = dt, half a tenth of the relaxation time, the drift
     pulls the ends in by a few per cent; 4 standard errors and 6 %."""
-    sizes = StepSizes.of(standardised(cir), standardised(cir), 0.05)
+    sizes = step_curve(standardised(cir), standardised(cir), 0.05)
     x = cir.stacked()[:, 0]
     bins = np.searchsorted(np.quantile(x, np.linspace(0, 1, BINS + 1)[1:-1]), x)
     expected = np.array([x[bins == b].mean() for b in range(BINS)]) / x.mean()
@@ -42,9 +43,9 @@ def test_constant_noise_raises_no_alarm(seed):
     """Two series of one rotating process stand for data and model."""
     system = el.systems.OrnsteinUhlenbeck.rotating(2)
     one, other = (standardised(system.simulate(400.0, dt=0.1, members=4, seed=s)) for s in (seed, 100 + seed))
-    sizes = StepSizes.of(one, other, 0.6)
-    assert sizes.clearest is None
-    assert sizes.words() == ""
+    sizes = step_curve(one, other, 0.6)
+    assert clearest_step(sizes) is None
+    assert step_sizes(sizes) is None
 
 
 def test_noise_that_grows_outwards_is_found_by_the_radius():
@@ -56,5 +57,5 @@ def test_noise_that_grows_outwards_is_found_by_the_radius():
         rough[:, t] = 0.9 * rough[:, t - 1] + 0.3 * np.where(outside, 2.0, 1.0) * rng.normal(size=(40, 2))
         even[:, t] = 0.9 * even[:, t - 1] + 0.3 * rng.normal(size=(40, 2))
     one, other = (standardised(el.TimeSeries(p[:, 200:], 1.0, names=["u", "v"])) for p in (rough, even))
-    words = StepSizes.of(one, other, 1.0).words()
+    words = step_sizes(step_curve(one, other, 1.0)).meaning
     assert "times in the innermost fifth of the states" in words

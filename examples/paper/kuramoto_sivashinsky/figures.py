@@ -14,10 +14,9 @@ from matplotlib.figure import Figure
 from scipy.ndimage import gaussian_filter
 
 from effective_langevin.validate import fields as statistics
-from effective_langevin.validate import fields_plots
-from effective_langevin.validate.plots import enclosing_levels
-from effective_langevin.validate.style import DATA, MODEL, styled
+from effective_langevin.validate.style import DATA, MODEL, enclosing_levels, styled
 
+from . import curves as drawing
 from . import results
 
 MODELS = ("ours", "settled", "published", "LIM")
@@ -44,12 +43,12 @@ def validation_figure(arrays: Arrays) -> Figure:
     steps = min(len(field) for field in fields.values())
     time = arrays["dt"] * np.arange(steps)
     fields = {{"ours": "Model", "data": "Data"}[name]: field[:steps] for name, field in fields.items()}
-    fields_plots.plot_hovmoeller(time, fields, title="u / std", axes=left.subplots(2, 1))
+    drawing.plot_hovmoeller(time, fields, title="u / std", axes=left.subplots(2, 1))
     density, correlation = centre.subplots(2, 1)
     _density(density, arrays)
     names = ("data", *_models(arrays))
     curves = {name: arrays[f"{name}.acf"][:, None] for name in names}
-    fields_plots.plot_correlations(arrays["lag"], curves, titles=["Autocorrelation at a point"], axes=[correlation])
+    drawing.plot_correlations(arrays["lag"], curves, titles=["Autocorrelation at a point"], axes=[correlation])
     handles = correlation.get_legend().legend_handles
     correlation.legend(handles=handles, loc="lower left", ncols=2, fontsize=8)  # below all curves
     _joint_densities(right.subplots(2, 3, sharex=True, sharey=True), arrays)
@@ -76,7 +75,7 @@ def operator_figure(arrays: Arrays) -> Figure:
             "Stein matrix ⟨s xᵀ⟩": "exact: −1 on the diagonal",
         }
         axes = part.subplots(1, 5)
-        fields_plots.plot_operators(matrices, units, together=mobilities, axes=axes)
+        drawing.plot_operators(matrices, units, together=mobilities, axes=axes)
         axes[0].set_ylabel("point on the ring")
         part.suptitle(name.capitalize(), x=0.005, ha="left", fontweight="bold", fontsize=11)
     return figure
@@ -92,7 +91,7 @@ def mode_figure(arrays: Arrays) -> Figure:
     top, bottom = np.ravel(np.asarray(figure.subfigures(2, 1, height_ratios=(1, 1.45))))
     horizon, clock, spread = top.subplots(1, 3)
     if "ours.phi_by_mode" in arrays:
-        fields_plots.plot_phi_by_mode(
+        drawing.plot_phi_by_mode(
             *(arrays[f"ours.{key}"] for key in ("horizon", "phi_by_mode", "phi_of_mode")),
             chosen=arrays["ours.chosen_horizon"],
             modes=modes,
@@ -102,9 +101,9 @@ def mode_figure(arrays: Arrays) -> Figure:
     horizon.set_title("Mobility of each mode by horizon (ours)")
     _mobilities(clock, arrays, variance)
     names = ("data", *_models(arrays))
-    fields_plots.plot_mode_variances({name: arrays[f"{name}.mode_variance"] for name in names}, ax=spread)
+    drawing.plot_mode_variances({name: arrays[f"{name}.mode_variance"] for name in names}, ax=spread)
     spread.set_title("Variance by mode")
-    fields_plots.plot_correlations(
+    drawing.plot_correlations(
         arrays["lag"],
         {name: arrays[f"{name}.mode_acf"][:, modes] for name in names},
         titles=[f"Mode {k} ({100 * share[k]:.0f} % of the variance)" for k in modes],
@@ -119,7 +118,7 @@ def _density(ax: Axes, arrays: Arrays) -> None:
     for name in ("data", *_models(arrays)):
         counts = arrays[f"{name}.pdf_counts"].reshape(-1, JOINED_BINS).sum(axis=1)
         density = counts / counts.sum() / np.diff(edges)
-        colour, dashes = fields_plots.line(name)
+        colour, dashes = drawing.line(name)
         if name == "data":
             ax.stairs(density, edges, fill=True, color=colour, alpha=0.3, label=name)
         else:
@@ -154,9 +153,9 @@ def _mobilities(ax: Axes, arrays: Arrays, variance: np.ndarray) -> None:
     """Phi_k of every model, for modes that hold any variance."""
     seen = variance > 1e-3 * variance.max()
     for name in _models(arrays):
-        colour, dashes = fields_plots.line(name)
+        colour, dashes = drawing.line(name)
         phi = np.where(seen, arrays[f"{name}.phi_of_mode"], np.nan)
-        marker = fields_plots.MARKERS.get(name, "D")
+        marker = drawing.MARKERS.get(name, "D")
         ax.plot(phi, color=colour, linestyle=dashes, marker=marker, markersize=4, label=name)
     ax.set_yscale("log")
     ax.set(xlabel="Fourier mode k", ylabel="Φ$_k$ [1/time]", title="Mobility by mode")

@@ -36,6 +36,7 @@ from scipy.linalg import expm
 
 from effective_langevin import LangevinModel, TimeSeries, Validation
 from effective_langevin.statistics import distances
+from effective_langevin.statistics.lags import autocovariances
 from effective_langevin.validate import fields
 
 FOLDER = Path(__file__).parent
@@ -208,7 +209,7 @@ class Frame:
         samples -= ((centre - self.mean) / self.std).astype(np.float32)
         lengths = np.array([len(s) for s in segments])
         pairs = np.maximum(lengths[:, None] - np.arange(self.reach + 1), 0).sum(axis=0)
-        modes = fields.mode_autocovariances(np.split(samples, np.cumsum(lengths)[:-1]), self.reach)[:, 0]
+        modes = mode_autocovariances(np.split(samples, np.cumsum(lengths)[:-1]), self.reach)[:, 0]
         return Sums(
             **counted,
             covariance=np.sum([(part.T @ part).astype(float) for part in np.array_split(samples, 64)], axis=0),
@@ -263,3 +264,14 @@ def _distances(arrays: Mapping[str, np.ndarray], data: str, model: str) -> dict[
 
 def _named(prefix: str, arrays: Arrays) -> Arrays:
     return {f"{prefix}.{key}": value for key, value in arrays.items()}
+
+
+def mode_autocovariances(segments: Sequence[np.ndarray], reach: int, channels: int = 1) -> np.ndarray:
+    """Re < u_k(t + lag) u_k(t)* > at lags 0 ... reach, (lag, channel, mode); give segments without their mean."""
+    parts = []
+    for segment in segments:
+        modes = np.fft.rfft(segment.reshape(len(segment), channels, -1), axis=-1, norm="ortho").reshape(
+            len(segment), -1
+        )
+        parts.append(np.concatenate([modes.real, modes.imag], axis=1))
+    return autocovariances(parts, reach).reshape(reach + 1, 2, channels, -1).sum(axis=1)

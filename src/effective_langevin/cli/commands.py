@@ -219,16 +219,21 @@ def validate(
 
 @app.command()
 def report(run: o.Run, as_json: o.Json = False) -> None:
-    """Rebuild report, figures and metrics of a run folder from its model and its data."""
+    """Draw the report and the figures of a run folder again from its curves, without simulating.
+
+    A run folder of an earlier version has no curves: its model is compared with its data once more.
+    """
     import json
 
-    from .run_folder import METRICS, write_validation
+    from ..validate import Validation
+    from .run_folder import CURVES, METRICS, write_validation
 
     model, settings, folder = _opened(run)
     kept = folder / METRICS
     before = json.loads(kept.read_text()) if kept.is_file() else {}
     with _at_work(as_json):
-        validation = _validated(model, settings, None, {})
+        curves = folder / CURVES
+        validation = Validation.load(curves, model) if curves.is_file() else _validated(model, settings, None, {})
     spent = {name: before[name] for name in before if name.endswith(("_seconds", "_mb"))}
     show_validation(validation, write_validation(validation, folder, spent), folder, as_json)
 

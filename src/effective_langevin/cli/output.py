@@ -37,9 +37,7 @@ def tell(content: Any) -> None:
 
 def show_validation(validation: "Validation", metrics: dict[str, float], folder: Path | None, as_json: bool) -> None:
     """The verdict and the metrics, and where the files are."""
-    from ..validate.findings.verdict import verdict
-
-    sentences = verdict(validation)
+    sentences = validation.verdict.sentences
     if as_json:
         where = {} if folder is None else {"folder": str(folder), "report": str(folder / "report.html")}
         tell({**where, "verdict": sentences, "metrics": metrics})

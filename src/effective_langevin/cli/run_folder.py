@@ -1,6 +1,6 @@
 """Run folders: everything a run produced, complete or clearly marked as partial.
 
-config.toml   model.safetensors   metrics.json   report.html   figures/*.png
+config.toml   model.safetensors   metrics.json   curves.nc   report.html   figures/*.png
 """
 
 import importlib
@@ -18,7 +18,7 @@ from .._core.errors import ArgumentError
 from ..model import LangevinModel
 from ..validate import Validation
 
-CONFIG, MODEL, METRICS = "config.toml", "model.safetensors", "metrics.json"
+CONFIG, MODEL, METRICS, CURVES = "config.toml", "model.safetensors", "metrics.json", "curves.nc"
 
 
 class RunFolder:
@@ -107,6 +107,8 @@ def write_validation(validation: Validation, folder: Path, spent: dict[str, floa
             tick(1)
         write_report(validation, folder / "report.html", drawn=drawn)
         tick(1)
+    if validation.sides is not None:
+        validation.save(folder / CURVES)
     metrics = {**validation.metrics, **spent}
     write_text(folder / METRICS, json.dumps(metrics, indent=2) + "\n")
     return metrics

@@ -1,4 +1,4 @@
-"""Statistics of fields on a ring, whose points are all alike: pooled over the points, or by Fourier mode.
+"""Statistics of fields on a periodic grid, whose points are all alike: pooled over the points, or by Fourier mode.
 
 A state is `channels` fields, one after the other, of `points` values each. With the unitary transform
 
@@ -8,28 +8,19 @@ the covariance < u_k(t + tau) u_k(t)* > is mode k of the circulant mean of C(tau
 < x_j(t + tau) x_j(t) > is its mean over all modes, in which every mode but the first and the last counts twice.
 """
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 from jaxtyping import Float
 
 from .._core.types import LagMatrices, Matrix, Samples
 from ..estimate.symmetry import Translations
-from ..statistics.lags import autocovariances
 
-KINDS = ("Translations", "TranslationsAndReflections")
 OFFSETS = (1, 2, 3)
 PAIR_BINS = 50
 _ROWS = 1 << 14
 
 ModeCurves = Float[np.ndarray, "lag channel mode"]
-
-
-def channels_of(provenance: Mapping[str, Any]) -> int | None:
-    """Number of fields on the ring, if the model was fitted with the symmetry of one."""
-    symmetry = provenance.get("symmetry", {})
-    return int(symmetry["channels"]) if symmetry.get("kind") in KINDS else None
 
 
 def multiplicity(points: int) -> Float[np.ndarray, " mode"]:
@@ -44,13 +35,6 @@ def modes_of(matrices: Matrix | LagMatrices, channels: int = 1) -> Float[np.ndar
     """Real part of each Fourier mode of the circulant mean of (..., var, var) matrices, field by field."""
     blocks = Translations(channels).blocks(np.asarray(matrices, float))
     return np.moveaxis(np.real(np.diagonal(blocks, axis1=-2, axis2=-1)), -1, -2)
-
-
-def mode_autocovariances(segments: Sequence[Samples], reach: int, channels: int = 1) -> ModeCurves:
-    """Re < u_k(t + lag) u_k(t)* > at lags 0 ... reach; give segments without their mean."""
-    points = segments[0].shape[1] // channels
-    parts = [_real_and_imaginary(segment, channels, points) for segment in segments]
-    return autocovariances(parts, reach).reshape(reach + 1, 2, channels, -1).sum(axis=1)
 
 
 def point_acf(covariances: ModeCurves, points: int) -> Float[np.ndarray, "lag channel"]:
@@ -109,10 +93,3 @@ def _cells(samples: Samples, low, high, bins: int) -> np.ndarray:
     place = (samples - low) * (bins / (np.asarray(high) - low))
     inside = (place >= 0) & (place < bins)
     return np.where(inside, place, bins).astype(np.intp)
-
-
-def _real_and_imaginary(segment: Samples, channels: int, points: int) -> Samples:
-    """Real parts of all modes beside their imaginary parts, (time, 2 channel mode)."""
-    modes = np.fft.rfft(segment.reshape(len(segment), channels, points), axis=-1, norm="ortho")
-    modes = modes.reshape(len(segment), -1)
-    return np.concatenate([modes.real, modes.imag], axis=1)

@@ -9,15 +9,27 @@ from typing import Any
 
 import matplotlib
 import numpy as np
-from matplotlib.axes import Axes
 from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator, NullFormatter
 
-from .._core.format import digits
-from .._core.types import Matrix
 from .curves import Curve
-from .style import DATA, MODEL, WIDTH, band, colour_bar, even_columns, label, legend, panels, plain, short, styled
+from .model_plots import plot_mobility, plot_noise_level, plot_stein, plot_training
+from .style import (
+    DATA,
+    MODEL,
+    WIDTH,
+    band,
+    colour_bar,
+    enclosing_levels,
+    even_columns,
+    label,
+    legend,
+    panels,
+    plain,
+    short,
+    styled,
+)
 from .views import MOST_PANELS, worst
 
 __all__ = [
@@ -38,7 +50,6 @@ __all__ = [
     "plot_training",
 ]
 
-_ANNOTATED = 6
 _MASSES = (0.99, 0.9, 0.7, 0.5, 0.3, 0.1)
 _FILL = LinearSegmentedColormap.from_list("data", ["#dcebf5", "#5fa5d0", "#00507d"])
 _SIDES = ((DATA, "-"), (MODEL, "--"))
@@ -308,36 +319,6 @@ def plot_mode_variance(result: Any, ax: Any = None) -> np.ndarray:
 
 
 @styled
-def plot_mobility(result: Any, ax: Any = None) -> np.ndarray:
-    """Draw Phi, its two parts and Sigma as heat maps; numbers in physical units, colours per standard deviation.
-
-    The colours are comparable between variables of different units; the three mobilities share one scale.
-    """
-    model = getattr(result, "model", result)
-    mobility, names, std = model.mobility, model.names, model.standardizer.std
-    size, per = len(names), plain(model.time_unit) or "time"
-    maps = [
-        ("Mobility Φ", mobility.matrix, mobility.standard_error),
-        ("Diffusion, symmetric part", mobility.symmetric, mobility.symmetric_error),
-        ("Circulation, antisymmetric part", mobility.antisymmetric, mobility.antisymmetric_error),
-        ("Noise factor Σ", mobility.noise_factor, mobility.noise_factor_error),
-    ]
-    axes = panels(4, 2, min(max(0.5 * size + 1.1, 2.3), 4.2), ax, width=min(max(1.7 * size + 2.6, 6.4), WIDTH))
-    colours = [m / np.outer(std, std) for _, m, _ in maps[:3]] + [maps[3][1] / std[:, None]]
-    limit = 1.1 * max(np.abs(c).max() for c in colours[:3])
-    for k, (ax, (title, matrix, spread)) in enumerate(zip(axes, maps)):
-        shown = heat_map(ax, colours[k], limit if k < 3 else 1.1 * np.abs(colours[3]).max(), names)
-        ax.set_title(title)
-        if np.abs(colours[k]).max() < 1e-6 * limit:
-            ax.text(0.5, 0.5, "zero", transform=ax.transAxes, ha="center", va="center", color="#888888")
-        elif size <= _ANNOTATED:
-            _annotate(ax, matrix, spread, shown)
-        bar = colour_bar(shown, ax, shrink=0.85, pad=0.02)
-        bar.set_label(f"per std² [1/{per}]" if k < 3 else f"per std [1/√{per}]", fontsize=8)
-    return axes
-
-
-@styled
 def plot_mobility_by_horizon(result: Any, ax: Any = None) -> np.ndarray:
     """Draw Phi(T) against the horizon T, with the value used: the largest entries, or the leading Fourier modes."""
     curve = _curve(result, "mobility_by_horizon")
@@ -399,105 +380,3 @@ def _draw_modes_by_horizon(curve: Curve, ax: Any) -> np.ndarray:
     )
     ax.legend(handles=[Line2D([], [], color="#444444", label=t, **look) for t, look in looks], loc="upper right")
     return axes
-
-
-@styled
-def plot_noise_level(result: Any, ax: Any = None) -> np.ndarray:
-    """Draw the held-out loss of every smoothing width tried, above the smallest, and the one chosen."""
-    score = getattr(result, "model", result).score
-    choice, chosen = score.evidence.noise_level_choice, score.learned_level
-    axes = panels(1, 1, 2.7, ax)
-    ax = axes[0]
-    level, loss, error = (
-        np.asarray(part) for part in (choice.noise_level, choice.held_out_loss, choice.standard_error)
-    )
-    order = np.argsort(level)
-    ax.errorbar(level[order], loss[order], error[order], color=DATA, marker="o", capsize=3)
-    at = int(np.argmin(np.abs(level - chosen)))
-    ax.plot(level[at], loss[at], "o", color=MODEL, markersize=9, label=f"chosen: {level[at]:g}", zorder=3)
-    ax.set_xscale("log")
-    if (loss > 0).any():
-        # Losses span decades while the best is zero by definition: linear up to the smallest difference, then decades.
-        linear = 10 ** np.ceil(np.log10(loss[loss > 0].min()))
-        ax.set_yscale("symlog", linthresh=linear, linscale=0.6)
-        ax.set_ylim(-0.4 * linear, 2 * max(loss.max(), linear))
-    ax.set_xticks(level, [f"{v:g}" for v in level], rotation=45)
-    ax.minorticks_off()
-    ax.set(xlabel="smoothing width σ (in standard deviations)", ylabel="held-out loss above the best")
-    ax.legend(loc="best")
-    return axes
-
-
-@styled
-def plot_training(result: Any, ax: Any = None) -> np.ndarray:
-    """Draw the training loss and the held-out loss after every epoch, with the epoch kept.
-
-    The axis leaves out the first tenth of the training, unless the losses span decades.
-    """
-    evidence = getattr(result, "model", result).score.evidence
-    losses, held_out, steps = evidence.loss_curve, evidence.held_out_loss_curve or (), evidence.training_steps
-    axes = panels(1, 1, 2.7, ax)
-    ax, end, values = axes[0], steps or 100, np.array([*losses, *held_out])
-    place = end * (np.arange(len(losses)) + 0.5) / len(losses)
-    ax.plot(place, losses, color=DATA, linewidth=1.0, label="training")
-    if len(held_out):
-        epochs, best = end * np.arange(1, len(held_out) + 1) / len(held_out), int(np.argmin(held_out))
-        ax.plot(epochs, held_out, color=MODEL, marker="." if len(held_out) <= 40 else "", label="held out")
-        kept = {"markersize": 8, "clip_on": False, "label": f"kept: epoch {best + 1}"}
-        ax.plot(epochs[best], held_out[best], "o", color=MODEL, **kept)
-        ax.legend(loc="upper right")
-        place = np.concatenate([place, epochs])
-    if 0 < 20 * values.min() < values.max():
-        ax.set_yscale("log")
-    else:
-        later = values[place > 0.1 * end]
-        margin = 0.08 * max(later.max() - later.min(), 1e-3 * abs(later.max()))
-        ax.set_ylim(later.min() - margin, later.max() + margin)
-        if values[0] > 1.2 * later.max():
-            corner = {"xycoords": "axes fraction", "va": "top", "fontsize": 8, "color": DATA}
-            ax.annotate(f"← from {values[0]:.3g}", (0.03, 0.98), **corner)
-    ax.set(xlim=(0, end), xlabel="training step" if steps else "training done (%)", ylabel="loss")
-    return axes
-
-
-@styled
-def plot_stein(result: Any, ax: Any = None) -> np.ndarray:
-    """Draw the Stein matrix and its distance from minus the identity, as heat maps."""
-    model = getattr(result, "model", result)
-    stein, names = model.score.stein, model.names
-    axes = panels(2, 2, min(max(0.3 * len(names), 2.6), 3.6), ax, width=WIDTH)
-    for ax, title, matrix in zip(axes, ("⟨s xᵀ⟩", "⟨s xᵀ⟩ + 1: zero if exact"), (stein, stein + np.eye(len(stein)))):
-        shown = heat_map(ax, matrix, float(np.abs(matrix).max()) or 1.0, names)
-        ax.set_title(title)
-        colour_bar(shown, ax, shrink=0.85, pad=0.02)
-    return axes
-
-
-def enclosing_levels(density: Matrix, masses: Sequence[float]) -> np.ndarray:
-    """Return the levels whose superlevel sets hold the given fractions of the mass, rising."""
-    ordered = np.sort(density.ravel())[::-1]
-    held = np.cumsum(ordered) / ordered.sum()
-    return np.unique(np.maximum(ordered[np.searchsorted(held, masses).clip(max=len(held) - 1)], ordered[0] * 1e-9))
-
-
-def heat_map(ax: Axes, matrix: Matrix, limit: float, names: Sequence[str], every: int | None = None):
-    """Draw a matrix in colours from -limit to limit, with about a dozen names along its edges."""
-    shown = ax.imshow(matrix, cmap="RdBu_r", vmin=-limit, vmax=limit, aspect="auto", interpolation="nearest")
-    ticks = range(0, len(names), every or max(1, -(-len(names) // 12)))
-    flat = len(names) <= 6 or max(len(names[k]) for k in ticks) <= 2
-    ax.set_xticks(ticks, [short(names[k]) for k in ticks], rotation=0 if flat else 60)
-    ax.set_yticks(ticks, [short(names[k]) for k in ticks])
-    ax.tick_params(length=0)
-    ax.grid(False)
-    ax.spines[:].set_visible(False)
-    return shown
-
-
-def _annotate(ax: Axes, matrix: Matrix, error: Matrix | None, shown) -> None:
-    """Write numbers into the cells, dark on light and light on dark."""
-    luminance = shown.cmap(shown.norm(shown.get_array()))[..., :3] ** 2.2 @ (0.2126, 0.7152, 0.0722)
-    for (i, j), value in np.ndenumerate(matrix):
-        number, spread = digits(value, None if error is None else float(error[i, j]))
-        text = number.replace("-", "−") + (f"\n± {spread}" if spread else "")
-        colour = "white" if luminance[i, j] < 0.18 else "black"
-        ax.text(j, i, text, ha="center", va="center", color=colour, fontsize=8.5 if len(matrix) < 5 else 7)

@@ -12,6 +12,7 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
 from .._core.errors import ArgumentError
+from .._core.types import Matrix
 
 DATA, MODEL = "#0072B2", "#D55E00"  # two colours that all kinds of colour vision tell apart (Okabe and Ito)
 WIDTH = 9.4
@@ -115,3 +116,23 @@ def short(name: str, limit: int = 10) -> str:
 def plain(text: str) -> str:
     """A dollar sign in a name is a dollar sign, not mathematics."""
     return text.replace("$", r"\$")
+
+
+def enclosing_levels(density: Matrix, masses: Sequence[float]) -> np.ndarray:
+    """Return the levels whose superlevel sets hold the given fractions of the mass, rising."""
+    ordered = np.sort(density.ravel())[::-1]
+    held = np.cumsum(ordered) / ordered.sum()
+    return np.unique(np.maximum(ordered[np.searchsorted(held, masses).clip(max=len(held) - 1)], ordered[0] * 1e-9))
+
+
+def heat_map(ax: Axes, matrix: Matrix, limit: float, names: Sequence[str], every: int | None = None):
+    """Draw a matrix in colours from -limit to limit, with about a dozen names along its edges."""
+    shown = ax.imshow(matrix, cmap="RdBu_r", vmin=-limit, vmax=limit, aspect="auto", interpolation="nearest")
+    ticks = range(0, len(names), every or max(1, -(-len(names) // 12)))
+    flat = len(names) <= 6 or max(len(names[k]) for k in ticks) <= 2
+    ax.set_xticks(ticks, [short(names[k]) for k in ticks], rotation=0 if flat else 60)
+    ax.set_yticks(ticks, [short(names[k]) for k in ticks])
+    ax.tick_params(length=0)
+    ax.grid(False)
+    ax.spines[:].set_visible(False)
+    return shown

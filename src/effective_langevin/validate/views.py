@@ -172,7 +172,7 @@ class VariablesView(View):
             "spectrum": self._spectrum,
             "return_time": self._return_time,
             "rare_return_time": self._rare_return_time,
-            "step_size": lambda: step_curve(sides),
+            "step_size": lambda: step_curve(*(s.map(sides.standard) for s in sides.series), sides.integral_times.min()),
             "sample_path": self._sample_path,
             "mobility_by_horizon": self._mobility_by_horizon,
         }
@@ -366,13 +366,14 @@ def return_time_curve(
     return Curve(("variable", "level"), one[0], other[0], one[1], other[1], coords, {"value": data.time_unit})
 
 
-def step_curve(sides: Sides) -> Curve:
-    """Return the mean squared step of each variable by state, relative to its mean, over a short time."""
-    data, paths = (series.map(sides.standard) for series in sides.series)
-    short = round(_STEP_TIME * float(sides.integral_times.min()) / data.dt)
-    lag = min(max(1, short), min(len(s) for s in paths.segments) - 1)
+def step_curve(data: TimeSeries, paths: TimeSeries, shortest: float) -> Curve:
+    """Return the mean squared steps of standardised series by state, relative to their mean.
+
+    They are taken over a tenth of the `shortest` integral time, which is mostly noise.
+    """
+    lag = min(max(1, round(_STEP_TIME * shortest / data.dt)), min(len(s) for s in paths.segments) - 1)
     bins = StateBins.from_samples(data.stacked())
     one, other = (step_profiles(s.segments, lag, bins) for s in (data, paths))
-    labels = variable_coords(sides.data, range(sides.data.dimension))
+    labels = variable_coords(data, range(data.dimension))
     coords = {"by": (("by",), ["value", "radius"]), **labels, "tau": ((), lag * data.dt)}
     return Curve(("by", "variable", "fifth"), one[0], other[0], one[1], other[1], coords, {"tau": data.time_unit})

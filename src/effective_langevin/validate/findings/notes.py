@@ -110,8 +110,11 @@ def horizon_words(validation: "Validation") -> str:
 def state_dependence(validation: "Validation") -> Finding | None:
     """The size of steps depends on the state, as it cannot in the model; not asked of smooth motion and fields."""
     evidence, curve = validation.model.mobility.evidence, validation.curves.get("step_size")
-    if curve is None or (evidence.ballistic and not evidence.noisy):
-        return None
+    return None if curve is None or (evidence.ballistic and not evidence.noisy) else step_sizes(curve)
+
+
+def step_sizes(curve: Curve) -> Finding | None:
+    """Describe the profile of step sizes that differs most, if it differs."""
     place = clearest_step(curve)
     if place is None:
         return None
@@ -125,7 +128,8 @@ def state_dependence(validation: "Validation") -> Finding | None:
     meaning = (
         f"the mean squared step of {name} over {short(float(curve['tau']))}{after_number(curve.unit('tau'))} is {high} "
         f"times its mean {where[0]} and {low} times {where[1]}; in the model {in_model[0]} and {in_model[1]}. A "
-        "constant mobility does not allow this: the noise depends on the state, or the motion over that time is more than noise."
+        "constant mobility does not allow this: the noise depends on the state, or the motion over that time is more "
+        "than noise."
     )
     return Finding("state-dependent steps", "note", meaning)
 

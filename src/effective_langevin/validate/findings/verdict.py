@@ -231,21 +231,20 @@ def _circulation(validation: "Validation") -> Finding | None:
     )
     standard = validation.view.standard_mobility()
     ratio = np.linalg.norm(standard - standard.T) / np.linalg.norm(standard + standard.T)
-    largest = (
-        f"{'the clearest entry, ' if model.dimension > 2 else ''}Phi_A({model.names[found.row]}, "
-        f"{model.names[found.column]}) = {plus_minus(float(phi), float(error))}, is {short(found.size)} standard "
-        "errors from zero"
-    )
+    entry = f"Phi_A({model.names[found.row]}, {model.names[found.column]}) = {plus_minus(float(phi), float(error))}"
+    largest = f"{'The clearest entry, ' if model.dimension > 2 else ''}{entry}{',' if model.dimension > 2 else ''} is "
+    largest += f"{short(found.size)} standard errors from zero"
     if found.groups < t.FEW_GROUPS:
         largest += f" (errors known from only {found.groups} independent parts of the record)"
     numbers = {"standard_errors": Quantity(found.size), "limit": Quantity(found.limit), "ratio": Quantity(float(ratio))}
     if not found.significant:
-        words = f"not significant: {largest}; {found.limit:.1f} would be needed."
+        words = f"not significant. {largest}; {found.limit:.1f} would be needed."
     elif metric_level("stein_error", validation) > GOOD:
-        words = f"not established: {largest}, but that error takes the score as exact, and the score is off or too "
-        words += "uncertain."
+        words = (
+            f"not established. {largest}, but that error takes the score as exact, which it is not or may not be."
+        )
     else:
-        words = f"significant: {largest}; |Phi_A| / |Phi_S| is {ratio:.2f} in standardised units."
+        words = f"significant. {largest}, and |Phi_A| / |Phi_S| is {ratio:.2f} in standardised units."
     return Finding("circulation", "note", words, numbers=numbers)
 
 
@@ -267,8 +266,8 @@ def _hints(validation: "Validation", steady: int, times: int) -> list[Finding]:
         exactly = "" if times > GOOD else " exactly, though the difference is small"
         smooth = ", as smooth motion at the sampling interval has" * mobility.evidence.ballistic
         meaning = (
-            f"the stationary density is {('reproduced', 'nearly reproduced')[steady]} but the autocorrelations are not: "
-            f"no constant mobility fits these dynamics{exactly}. The mobility depends on the state, or the process has "
+            f"the stationary density is {('', 'nearly ')[steady]}reproduced but the autocorrelations are not: no "
+            f"constant mobility fits these dynamics{exactly}. The mobility depends on the state, or the process has "
             f"memory{smooth}."
         )
         advice = ""

@@ -1,0 +1,132 @@
+"""Figures of a model and of how it was fitted: mobility, Stein matrix, training, choice of the smoothing width."""
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from matplotlib.axes import Axes
+
+from .._core.format import digits
+from .._core.types import Matrix
+from ..model import LangevinModel
+from .style import DATA, MODEL, WIDTH, colour_bar, heat_map, panels, plain, styled
+
+if TYPE_CHECKING:
+    from .validation import Validation
+
+_ANNOTATED = 6
+
+
+def _model(result: "Validation | LangevinModel") -> LangevinModel:
+    return result if isinstance(result, LangevinModel) else result.model
+
+
+@styled
+def plot_mobility(result: Any, ax: Any = None) -> np.ndarray:
+    """Draw Phi, its two parts and Sigma as heat maps; numbers in physical units, colours per standard deviation.
+
+    The colours are comparable between variables of different units; the three mobilities share one scale.
+    """
+    model = _model(result)
+    mobility, names, std = model.mobility, model.names, model.standardizer.std
+    size, per = len(names), plain(model.time_unit) or "time"
+    maps = [
+        ("Mobility Φ", mobility.matrix, mobility.standard_error),
+        ("Diffusion, symmetric part", mobility.symmetric, mobility.symmetric_error),
+        ("Circulation, antisymmetric part", mobility.antisymmetric, mobility.antisymmetric_error),
+        ("Noise factor Σ", mobility.noise_factor, mobility.noise_factor_error),
+    ]
+    axes = panels(4, 2, min(max(0.5 * size + 1.1, 2.3), 4.2), ax, width=min(max(1.7 * size + 2.6, 6.4), WIDTH))
+    colours = [m / np.outer(std, std) for _, m, _ in maps[:3]] + [maps[3][1] / std[:, None]]
+    limit = 1.1 * max(np.abs(c).max() for c in colours[:3])
+    for k, (ax, (title, matrix, spread)) in enumerate(zip(axes, maps)):
+        shown = heat_map(ax, colours[k], limit if k < 3 else 1.1 * np.abs(colours[3]).max(), names)
+        ax.set_title(title)
+        if np.abs(colours[k]).max() < 1e-6 * limit:
+            ax.text(0.5, 0.5, "zero", transform=ax.transAxes, ha="center", va="center", color="#888888")
+        elif size <= _ANNOTATED:
+            _annotate(ax, matrix, spread, shown)
+        bar = colour_bar(shown, ax, shrink=0.85, pad=0.02)
+        bar.set_label(f"per std² [1/{per}]" if k < 3 else f"per std [1/√{per}]", fontsize=8)
+    return axes
+
+
+@styled
+def plot_noise_level(result: Any, ax: Any = None) -> np.ndarray:
+    """Draw the held-out loss of every smoothing width tried, above the smallest, and the one chosen."""
+    score = _model(result).score
+    choice, chosen = score.evidence.noise_level_choice, score.learned_level
+    axes = panels(1, 1, 2.7, ax)
+    ax = axes[0]
+    level, loss, error = (
+        np.asarray(part) for part in (choice.noise_level, choice.held_out_loss, choice.standard_error)
+    )
+    order = np.argsort(level)
+    ax.errorbar(level[order], loss[order], error[order], color=DATA, marker="o", capsize=3)
+    at = int(np.argmin(np.abs(level - chosen)))
+    ax.plot(level[at], loss[at], "o", color=MODEL, markersize=9, label=f"chosen: {level[at]:g}", zorder=3)
+    ax.set_xscale("log")
+    if (loss > 0).any():
+        # Losses span decades while the best is zero by definition: linear up to the smallest difference, then decades.
+        linear = 10 ** np.ceil(np.log10(loss[loss > 0].min()))
+        ax.set_yscale("symlog", linthresh=linear, linscale=0.6)
+        ax.set_ylim(-0.4 * linear, 2 * max(loss.max(), linear))
+    ax.set_xticks(level, [f"{v:g}" for v in level], rotation=45)
+    ax.minorticks_off()
+    ax.set(xlabel="smoothing width σ (in standard deviations)", ylabel="held-out loss above the best")
+    ax.legend(loc="best")
+    return axes
+
+
+@styled
+def plot_training(result: Any, ax: Any = None) -> np.ndarray:
+    """Draw the training loss and the held-out loss after every epoch, with the epoch kept.
+
+    The axis leaves out the first tenth of the training, unless the losses span decades.
+    """
+    evidence = _model(result).score.evidence
+    losses, held_out, steps = evidence.loss_curve, evidence.held_out_loss_curve or (), evidence.training_steps
+    axes = panels(1, 1, 2.7, ax)
+    ax, end, values = axes[0], steps or 100, np.array([*losses, *held_out])
+    place = end * (np.arange(len(losses)) + 0.5) / len(losses)
+    ax.plot(place, losses, color=DATA, linewidth=1.0, label="training")
+    if len(held_out):
+        epochs, best = end * np.arange(1, len(held_out) + 1) / len(held_out), int(np.argmin(held_out))
+        ax.plot(epochs, held_out, color=MODEL, marker="." if len(held_out) <= 40 else "", label="held out")
+        kept = {"markersize": 8, "clip_on": False, "label": f"kept: epoch {best + 1}"}
+        ax.plot(epochs[best], held_out[best], "o", color=MODEL, **kept)
+        ax.legend(loc="upper right")
+        place = np.concatenate([place, epochs])
+    if 0 < 20 * values.min() < values.max():
+        ax.set_yscale("log")
+    else:
+        later = values[place > 0.1 * end]
+        margin = 0.08 * max(later.max() - later.min(), 1e-3 * abs(later.max()))
+        ax.set_ylim(later.min() - margin, later.max() + margin)
+        if values[0] > 1.2 * later.max():
+            corner = {"xycoords": "axes fraction", "va": "top", "fontsize": 8, "color": DATA}
+            ax.annotate(f"← from {values[0]:.3g}", (0.03, 0.98), **corner)
+    ax.set(xlim=(0, end), xlabel="training step" if steps else "training done (%)", ylabel="loss")
+    return axes
+
+
+@styled
+def plot_stein(result: Any, ax: Any = None) -> np.ndarray:
+    """Draw the Stein matrix and its distance from minus the identity, as heat maps."""
+    model = _model(result)
+    stein, names = model.score.stein, model.names
+    axes = panels(2, 2, min(max(0.3 * len(names), 2.6), 3.6), ax, width=WIDTH)
+    for ax, title, matrix in zip(axes, ("⟨s xᵀ⟩", "⟨s xᵀ⟩ + 1: zero if exact"), (stein, stein + np.eye(len(stein)))):
+        shown = heat_map(ax, matrix, float(np.abs(matrix).max()) or 1.0, names)
+        ax.set_title(title)
+        colour_bar(shown, ax, shrink=0.85, pad=0.02)
+    return axes
+
+
+def _annotate(ax: Axes, matrix: Matrix, error: Matrix | None, shown) -> None:
+    """Write numbers into the cells, dark on light and light on dark."""
+    luminance = shown.cmap(shown.norm(shown.get_array()))[..., :3] ** 2.2 @ (0.2126, 0.7152, 0.0722)
+    for (i, j), value in np.ndenumerate(matrix):
+        number, spread = digits(value, None if error is None else float(error[i, j]))
+        text = number.replace("-", "−") + (f"\n± {spread}" if spread else "")
+        colour = "white" if luminance[i, j] < 0.18 else "black"
+        ax.text(j, i, text, ha="center", va="center", color=colour, fontsize=8.5 if len(matrix) < 5 else 7)
