@@ -178,9 +178,8 @@ def test_denoising_is_said_in_one_sentence(reflecting):
 def test_training_is_drawn_with_and_without_a_held_out_loss():
     def drawn(**found):
         evidence = ScoreEvidence(loss_curve=(3.0, 2.0, 1.5, 1.4), **found)
-        return el.plots.plot_training(SimpleNamespace(model=SimpleNamespace(score=SimpleNamespace(evidence=evidence))))[
-            0
-        ]
+        model = SimpleNamespace(score=SimpleNamespace(evidence=evidence))
+        return el.plots.plot_training(SimpleNamespace(model=model))[0]
 
     assert len(drawn().lines) == 1
     marked = drawn(held_out_loss_curve=(2.5, 1.6, 1.7), training_steps=300).lines[-1].get_xydata()

@@ -4,7 +4,7 @@ Each takes a `Validation` (or one of its curves, or a model where only that is d
 into; `axes[0].figure.savefig("figure.png")` writes the figure.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import matplotlib
@@ -13,42 +13,17 @@ from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator, NullFormatter
 
+from . import style
 from .curves import Curve
 from .model_plots import plot_mobility, plot_noise_level, plot_stein, plot_training
-from .style import (
-    DATA,
-    MODEL,
-    WIDTH,
-    band,
-    colour_bar,
-    enclosing_levels,
-    even_columns,
-    label,
-    legend,
-    panels,
-    plain,
-    short,
-    styled,
-)
+from .style import DATA, MODEL, WIDTH, band, even_columns, label, legend, panels, plain, short, styled
 from .views import MOST_PANELS, worst
 
-__all__ = [
-    "plot_acf",
-    "plot_cross_correlation",
-    "plot_mobility",
-    "plot_mobility_by_horizon",
-    "plot_mode_acf",
-    "plot_mode_variance",
-    "plot_noise_level",
-    "plot_original_pdf",
-    "plot_pair_density",
-    "plot_pdf",
-    "plot_return_time",
-    "plot_sample_path",
-    "plot_spectrum",
-    "plot_stein",
-    "plot_training",
-]
+# fmt: off
+__all__ = ["plot_acf", "plot_cross_correlation", "plot_mobility", "plot_mobility_by_horizon", "plot_mode_acf",
+           "plot_mode_variance", "plot_noise_level", "plot_original_pdf", "plot_pair_density", "plot_pdf",
+           "plot_return_time", "plot_sample_path", "plot_spectrum", "plot_stein", "plot_training"]
+# fmt: on
 
 _MASSES = (0.99, 0.9, 0.7, 0.5, 0.3, 0.1)
 _FILL = LinearSegmentedColormap.from_list("data", ["#dcebf5", "#5fa5d0", "#00507d"])
@@ -60,6 +35,12 @@ _HEADROOM = 1.35
 
 def _curve(result: Any, name: str) -> Curve:
     return result if isinstance(result, Curve) else result.curves[name]
+
+
+def _draw_sides(ax: Any, curve: Curve, x: np.ndarray, pick: Callable, positive: bool = False) -> None:
+    """Draw one curve of data and of model with their bands."""
+    for (values, error), line in zip(curve.sides, _SIDES):
+        band(ax, x, pick(values), None if error is None else pick(error), *line, positive=positive)
 
 
 @styled
@@ -116,7 +97,7 @@ def _draw_fields(curve: Curve, ax: Any) -> np.ndarray:
         ax.tick_params(labelbottom=ax is axes[-1])
         ax.yaxis.set_major_locator(MaxNLocator(4, integer=True))
     axes[-1].set_xlabel(label("time", curve.unit("time")))
-    bar = colour_bar(shown, list(axes), pad=0.015, fraction=0.05, aspect=25)
+    bar = style.colour_bar(shown, list(axes), pad=0.015, fraction=0.05, aspect=25)
     bar.set_label(label(names[0], str(curve["unit"][0])) if len(names) == 1 else "")
     return axes
 
@@ -170,7 +151,7 @@ def plot_pair_density(result: Any, ax: Any = None) -> np.ndarray:
     axes = panels(len(curve.data), columns, 0.8 * min(WIDTH / columns, 4.2), ax)
     for k, ax in enumerate(axes):
         x, y = (0.5 * (edges[1:] + edges[:-1]) for edges in (curve["x_edges"][k], curve["y_edges"][k]))
-        levels = enclosing_levels(curve.data[k], _MASSES)
+        levels = style.enclosing_levels(curve.data[k], _MASSES)
         ax.contourf(x, y, curve.data[k].T, [*levels, curve.data[k].max() * 1.001], cmap=_FILL)
         ax.contour(x, y, curve.model[k].T, levels, colors=MODEL, linewidths=1.3)
         across, along = (label(str(curve[f"{a}_name"][k]), str(curve[f"{a}_unit"][k])) for a in "xy")
@@ -208,8 +189,7 @@ def _draw_acfs(curve: Curve, places: Sequence[int], titles: Sequence[str], colum
     lowest = min(0.0, *(float(np.nanmin(values[:, places])) for values, _ in curve.sides)) - 0.04
     for k, (ax, v) in enumerate(zip(axes, places)):
         ax.axhline(0, color="#888888", linewidth=0.8)
-        for (values, error), style in zip(curve.sides, _SIDES):
-            band(ax, tau, values[:, v], None if error is None else error[:, v], *style)
+        _draw_sides(ax, curve, tau, lambda values, v=v: values[:, v])
         ax.set(xlim=(0, tau[-1]), ylim=(lowest, 1.04), title=titles[k])
         if k + columns >= len(places):
             ax.set_xlabel(label("lag τ", curve.unit("lag")))
@@ -228,14 +208,11 @@ def plot_cross_correlation(result: Any, ax: Any = None) -> np.ndarray:
     axes = panels(len(pairs), min(len(pairs), 3), 2.3, ax)
     both = np.concatenate([-tau[:0:-1], tau])
 
-    def two_sided(values: np.ndarray, i: int, j: int) -> np.ndarray:
-        return np.concatenate([values[:0:-1, j, i], values[:, i, j]])  # rho_ij(-tau) = rho_ji(tau)
-
     for k, (ax, (i, j)) in enumerate(zip(axes, pairs)):
         ax.axhline(0, color="#888888", linewidth=0.8)
         ax.axvline(0, color="#888888", linewidth=0.8)
-        for (values, error), style in zip(curve.sides, _SIDES):
-            band(ax, both, two_sided(values, i, j), None if error is None else two_sided(error, i, j), *style)
+        # rho_ij(-tau) = rho_ji(tau)
+        _draw_sides(ax, curve, both, lambda rho, i=i, j=j: np.concatenate([rho[:0:-1, j, i], rho[:, i, j]]))
         low, high = ax.get_ylim()
         ax.set(xlim=(both[0], both[-1]), ylim=(min(low, -0.1), max(high, 0.1)))
         ax.set(xlabel=label("lag τ", curve.unit("lag")))
@@ -255,8 +232,7 @@ def plot_spectrum(result: Any, ax: Any = None) -> np.ndarray:
     columns = even_columns(len(names))
     axes = panels(len(names), columns, 2.5 if len(names) < 4 else 2.1, ax)
     for v, ax in enumerate(axes):
-        for (values, error), style in zip(curve.sides, _SIDES):
-            band(ax, frequency, values[:, v], None if error is None else error[:, v], *style, positive=True)
+        _draw_sides(ax, curve, frequency, lambda values, v=v: values[:, v], positive=True)
         ax.set(xscale="log", yscale="log", xlim=(frequency[0], frequency[-1]), title=short(names[v], 24))
         ax.xaxis.set_minor_formatter(NullFormatter())
         ax.yaxis.set_minor_formatter(NullFormatter())
@@ -280,8 +256,7 @@ def plot_return_time(result: Any, ax: Any = None) -> np.ndarray:
     axes = panels(len(names), columns, 2.5 if len(names) < 4 else 2.1, ax)
     for v, ax in enumerate(axes):
         levels = curve["levels"][v]
-        for (values, error), style in zip(curve.sides, _SIDES):
-            band(ax, levels, values[v], None if error is None else error[v], *style, positive=True)
+        _draw_sides(ax, curve, levels, lambda values, v=v: values[v], positive=True)
         ax.set(yscale="log", xlim=(levels[0], levels[-1]), xlabel=label(names[v], curve["unit"][v]))
         if v % columns == 0:
             ax.set_ylabel(label("time between crossings", curve.unit("value")))

@@ -202,6 +202,9 @@ def data_used(validation: "Validation") -> Finding:
     return Finding("data", "note", meaning)
 
 
+NOTES = (forced, variables, angles, regime, state_dependence, unresolved_modes, denoised, variance_correction)
+
+
 def _basin_words(curve: Curve) -> str:
     name, unit = str(curve["angle"]), after_number(curve.unit("centre"))
     centres = [f"around {short(float(centre))}{unit}" for centre in curve["centre"]]

@@ -1,5 +1,6 @@
 """The verdict: a few plain sentences on what a model can be used for, with the numbers they rest on."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
@@ -72,37 +73,22 @@ class _Aspect:
     metrics: tuple[str, ...] = ()
     undecided: bool = False
 
+    def finding(self, metrics: Mapping[str, float]) -> Finding:
+        numbers = {name: Quantity(metrics[name], metrics[f"{name}_se"]) for name in self.metrics}
+        return Finding(self.name, _LEVELS[self.level], self.sentence, numbers=numbers)
+
 
 def judge(validation: "Validation") -> Verdict:
     """Judge steady state, time scales, score and mobility, and collect what else is worth knowing."""
-    steps = notes.state_dependence(validation)
-    aspects = (_steady_state(validation), _time_scales(validation, steps), _score(validation), _mobility(validation))
-    metrics = validation.metrics
-    judged = [
-        Finding(
-            a.name,
-            _LEVELS[a.level],
-            a.sentence,
-            numbers={name: Quantity(metrics[name], metrics[f"{name}_se"]) for name in a.metrics},
-        )
-        for a in aspects
-    ]
-    others = [
-        notes.forced(validation),
-        notes.variables(validation),
-        notes.angles(validation),
-        notes.regime(validation),
-        steps,
-        notes.unresolved_modes(validation),
-        notes.denoised(validation),
-        notes.variance_correction(validation),
-        _circulation(validation),
-        notes.data_used(validation),
-        *_hints(validation, *(a.level for a in aspects[:2])),
-    ]
-    forced = bool(others[0])
-    level = POOR if forced else _overall_level(aspects)
-    return Verdict(OVERALL[level], _headline(aspects, level, forced), (*judged, *(f for f in others if f)))
+    told = [found for note in notes.NOTES if (found := note(validation))]
+    names = {found.name for found in told}
+    times = _time_scales(validation, "state-dependent steps" in names)
+    aspects = (_steady_state(validation), times, _score(validation), _mobility(validation))
+    level = POOR if "forced" in names else _overall_level(aspects)
+    judged = (a.finding(validation.metrics) for a in aspects)
+    rest = (_circulation(validation), notes.data_used(validation), *_hints(validation, aspects[0].level, times.level))
+    findings = (*judged, *told, *(found for found in rest if found))
+    return Verdict(OVERALL[level], _headline(aspects, level, "forced" in names), findings)
 
 
 def _headline(aspects: tuple[_Aspect, ...], level: int, forced: bool) -> str:
@@ -160,7 +146,7 @@ def _steady_state(validation: "Validation") -> _Aspect:
     return _Aspect("steady state", level, reason, sentence, judged, undecided)
 
 
-def _time_scales(validation: "Validation", steps: Finding | None) -> _Aspect:
+def _time_scales(validation: "Validation", steps: bool) -> _Aspect:
     metrics, level = validation.metrics, metric_level("acf_rmse", validation)
     detected = _detected(validation, "acf_rmse")
     most, times = validation.view.time_scale_words(validation)
@@ -240,9 +226,7 @@ def _circulation(validation: "Validation") -> Finding | None:
     if not found.significant:
         words = f"not significant. {largest}; {found.limit:.1f} would be needed."
     elif metric_level("stein_error", validation) > GOOD:
-        words = (
-            f"not established. {largest}, but that error takes the score as exact, which it is not or may not be."
-        )
+        words = f"not established. {largest}, but that error takes the score as exact, which it is not or may not be."
     else:
         words = f"significant. {largest}, and |Phi_A| / |Phi_S| is {ratio:.2f} in standardised units."
     return Finding("circulation", "note", words, numbers=numbers)
