@@ -103,9 +103,18 @@ def _draw_fields(curve: Curve, ax: Any) -> np.ndarray:
 
 
 @styled
-def plot_pdf(result: Any, ax: Any = None, *, name: str = "pdf") -> np.ndarray:
+def plot_pdf(result: Any, ax: Any = None) -> np.ndarray:
     """Draw the stationary densities, each on a linear and on a logarithmic scale, (2, variable) axes."""
-    curve = _curve(result, name)
+    return _draw_pdf(_curve(result, "pdf"), ax)
+
+
+@styled
+def plot_original_pdf(result: Any, ax: Any = None) -> np.ndarray:
+    """Draw the densities in the variables of the series, with the transforms undone."""
+    return _draw_pdf(_curve(result, "original_pdf"), ax)
+
+
+def _draw_pdf(curve: Curve, ax: Any) -> np.ndarray:
     places = worst(curve["kl"], MOST_PANELS)
     count = len(places)
     columns = 2 if count == 1 else even_columns(count)
@@ -133,11 +142,6 @@ def plot_pdf(result: Any, ax: Any = None, *, name: str = "pdf") -> np.ndarray:
         placed[scale, p] = ax
     legend(axes)
     return np.array([[placed[scale, p] for p in range(count)] for scale in ("linear", "log")], dtype=object)
-
-
-def plot_original_pdf(result: Any, ax: Any = None) -> np.ndarray:
-    """Draw the densities in the variables of the series, with the transforms undone."""
-    return plot_pdf(result, ax, name="original_pdf")
 
 
 @styled

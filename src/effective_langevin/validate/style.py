@@ -41,14 +41,30 @@ STYLE: Any = {
 }
 
 
+_ARGUMENTS = """
+    Parameters
+    ----------
+    result : Validation
+        The validation, one of its curves, or, for a figure of the model alone, a LangevinModel.
+    ax : Axes or array of Axes, optional
+        Where to draw, one for each panel; by default a new figure.
+
+    Returns
+    -------
+    array of Axes
+        `axes.flat[0].figure` is the figure.
+    """
+
+
 def styled(draw):
-    """Draw with the style of the package, without touching the settings of the session."""
+    """Draw with the style of the package, without touching the settings of the session; complete the docstring."""
 
     @wraps(draw)
     def inner(*args, **kwargs):
         with matplotlib.rc_context(STYLE):
             return draw(*args, **kwargs)
 
+    inner.__doc__ = f"{draw.__doc__.rstrip()}\n{_ARGUMENTS}"
     return inner
 
 

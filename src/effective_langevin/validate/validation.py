@@ -25,8 +25,8 @@ from ..statistics.resampling import GROUPS, jackknife
 from .curves import Curve, from_dataset, to_dataset
 from .fields_view import FieldsView
 from .findings.verdict import Verdict, judge
-from .untransformed import OriginalVariables
-from .views import Sides, VariablesView, View
+from .sides import Comparison, OriginalVariables, Sides
+from .views import VariablesView, View
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -43,30 +43,6 @@ METRICS = ("mobility_error", "stein_error", *DISTANCES, "pdf_kl_original")
 def metric_rows(metrics: Mapping[str, float]) -> list[tuple[str, float, float, float | None]]:
     """List the metrics: name, value, standard error, and sampling error of the data."""
     return [(n, metrics[n], metrics[f"{n}_se"], metrics.get(f"{n}_floor")) for n in METRICS if n in metrics]
-
-
-@dataclass(frozen=True, eq=False)
-class Comparison:
-    """What was compared with what: sizes of both sides, in the variables compared.
-
-    `outside` is the share of simulated states beyond the range of the data, `groups` the number of independent parts of
-    the record that errors can be taken from.
-    """
-
-    names: tuple[str, ...]
-    units: tuple[str, ...]
-    time_unit: str
-    dt: float
-    samples: int
-    segments: int
-    dropped: int
-    duration: float
-    integral_times: tuple[float, ...]
-    groups: int
-    model_samples: int
-    members: int
-    diverged: int
-    outside: float
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -94,6 +70,8 @@ class Validation:
         The true mobility, if it is known.
     sides : Sides, optional
         Data, simulated paths and their statistics; None if the validation was read from a file.
+    stated_diagnosis : Diagnosis, optional
+        What was already found out about the data; otherwise they are diagnosed when the report needs it.
 
     Examples
     --------

@@ -5,7 +5,6 @@ A view computes all curves of a validation, each once and when it is first asked
 
 import abc
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
@@ -24,7 +23,7 @@ from ..statistics.return_times import return_times
 from ..statistics.spectra import power_spectra, window_length
 from ..statistics.step_profiles import StateBins, step_profiles
 from .curves import Curve, LazyCurves, basin_name
-from .untransformed import OriginalVariables
+from .sides import OriginalVariables, Sides
 
 if TYPE_CHECKING:
     from .validation import Validation
@@ -43,29 +42,6 @@ _STEP_TIME = 0.1  # of the shortest integral time
 # Bins are joined for the eye until they hold enough samples; joint densities need more of them.
 _BIN_GROUPS, _BIN_SAMPLES = (2, 4, 5, 8, 10), 100
 _PAIR_GROUPS, _PAIR_SAMPLES = (5, 10), 20_000
-
-
-@dataclass(frozen=True, eq=False)
-class Sides:
-    """What a validation compares: data and simulated paths in the model's variables, with their statistics."""
-
-    data: TimeSeries
-    paths: TimeSeries
-    data_statistics: SeriesStatistics
-    model_statistics: SeriesStatistics
-    integral_times: np.ndarray
-    standard: Callable[[Samples], Samples]
-    original: OriginalVariables | None
-
-    @property
-    def series(self) -> tuple[TimeSeries, TimeSeries]:
-        """Data and paths."""
-        return self.data, self.paths
-
-    @property
-    def statistics(self) -> tuple[SeriesStatistics, SeriesStatistics]:
-        """Statistics of data and paths."""
-        return self.data_statistics, self.model_statistics
 
 
 def worst(errors: np.ndarray, most: int) -> list[int]:

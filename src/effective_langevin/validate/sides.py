@@ -1,9 +1,11 @@
-"""Data against model in the variables of the series as it was given, where the model has variables of its own."""
+"""What a validation compares: data and simulated paths, in the model's variables and in those of the series."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
+from .._core.types import Samples
 from ..data import TimeSeries
 from ..model import LangevinModel
 from ..statistics import distances
@@ -11,7 +13,7 @@ from ..statistics.densities import SeriesStatistics, floor, histogram_edges, ser
 from ..statistics.resampling import GROUPS, jackknife
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class OriginalVariables:
     """One-variable densities of the series and of simulated paths, transforms undone on both.
 
@@ -26,7 +28,7 @@ class OriginalVariables:
 
     @classmethod
     def of(cls, model: LangevinModel, data: TimeSeries, paths: TimeSeries) -> "OriginalVariables | None":
-        """The comparison, if the model has variables of its own; `data` and `paths` are in these."""
+        """Compare in the variables of the series, if the model has other ones; `data` and `paths` are in those."""
         if model.transform is None:
             return None
         data, paths = model.transform.invert(data), model.transform.invert(_spread_over(data, paths))
@@ -56,3 +58,50 @@ def _spread_over(data: TimeSeries, paths: TimeSeries) -> TimeSeries:
     span = (len(paths.segments[0]) - 1) * paths.dt
     starts = np.linspace(first, max(first, last - span), len(paths.segments))
     return paths.with_segments(paths.segments, places=list(enumerate(starts.tolist())))
+
+
+@dataclass(frozen=True, eq=False)
+class Sides:
+    """What a validation compares: data and simulated paths in the model's variables, with their statistics."""
+
+    data: TimeSeries
+    paths: TimeSeries
+    data_statistics: SeriesStatistics
+    model_statistics: SeriesStatistics
+    integral_times: np.ndarray
+    standard: Callable[[Samples], Samples]
+    original: OriginalVariables | None
+
+    @property
+    def series(self) -> tuple[TimeSeries, TimeSeries]:
+        """Data and paths."""
+        return self.data, self.paths
+
+    @property
+    def statistics(self) -> tuple[SeriesStatistics, SeriesStatistics]:
+        """Statistics of data and paths."""
+        return self.data_statistics, self.model_statistics
+
+
+@dataclass(frozen=True, eq=False)
+class Comparison:
+    """What was compared with what: sizes of both sides, in the variables compared.
+
+    `outside` is the share of simulated states beyond the range of the data, `groups` the number of independent parts of
+    the record that errors can be taken from.
+    """
+
+    names: tuple[str, ...]
+    units: tuple[str, ...]
+    time_unit: str
+    dt: float
+    samples: int
+    segments: int
+    dropped: int
+    duration: float
+    integral_times: tuple[float, ...]
+    groups: int
+    model_samples: int
+    members: int
+    diverged: int
+    outside: float
