@@ -15,8 +15,7 @@ from .._core.errors import ArgumentError, DataError
 from .._core.format import plus_minus, short, typeset
 from .._core.types import Matrix
 from ..data import Standardizer, TimeSeries
-from ..diagnose import Diagnosis, Finding, diagnose
-from ..diagnose.findings.finding import Quantity
+from ..diagnose import Diagnosis, diagnose
 from ..model import LangevinModel, load
 from ..statistics import distances
 from ..statistics.densities import SeriesStatistics, comparison_lags, floor, histogram_edges, series_statistics
@@ -237,7 +236,7 @@ class Validation:
             comparison,
             _view(model, None),
             None if exact is None else np.array(exact),
-            stated_diagnosis=None if diagnosis is None else _diagnosis(diagnosis),
+            stated_diagnosis=None if diagnosis is None else Diagnosis.from_dict(diagnosis),
         )
 
     def __repr__(self) -> str:
@@ -381,11 +380,3 @@ def _stein_and_mobility(model: LangevinModel, exact: Matrix | None) -> dict[str,
             "mobility_error_se": float(np.linalg.norm(model.mobility.standard_error) / np.linalg.norm(exact)),
         }
     return metrics
-
-
-def _diagnosis(told: Mapping[str, Any]) -> Diagnosis:
-    """Read a diagnosis back from its `to_dict`."""
-    findings = [
-        Finding(**{**f, "numbers": {name: Quantity(**q) for name, q in f["numbers"].items()}}) for f in told["findings"]
-    ]
-    return Diagnosis(told["regime"], tuple(findings), told["series"])
