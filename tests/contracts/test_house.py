@@ -29,7 +29,7 @@ FORBIDDEN = {
         ("estimate/mobility/evidence.py", "estimate/score/evidence.py", "model/storage.py"),
         13,
     ),
-    "a state space answers for its geometry; nobody asks for its class": (r"isinstance\((self\.)?symmetry,", (), 10),
+    "a state space answers for its geometry; nobody asks for its class": (r"isinstance\((self\.)?symmetry,", (), 11),
     "a contract is a base class or a protocol, not an attribute that may be there": (
         r"\bhasattr\(|\bgetattr\([^()]+, \"\w+\", [^()]+\)",
         ("data/io/", "estimator.py", "execution/compilation.py"),
