@@ -24,7 +24,7 @@ import jax
 import numpy as np
 
 import effective_langevin as el
-from effective_langevin.cli.demo import chosen
+from effective_langevin.cli.demo import choose_demo
 from effective_langevin.simulate import integrate
 from effective_langevin.statistics import distances
 
@@ -71,7 +71,7 @@ def run(quick: bool) -> Report:
 
 def demonstration() -> el.LangevinModel:
     """The model of `effective-langevin demo kuramoto-sivashinsky`."""
-    demo = chosen("kuramoto-sivashinsky")
+    demo = choose_demo("kuramoto-sivashinsky")
     return el.fit(demo.series(0), score=demo.score, symmetry=demo.symmetry, seed=1)
 
 

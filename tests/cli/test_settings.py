@@ -8,10 +8,10 @@ from oracles.command_line import ou_table
 
 import effective_langevin as el
 from effective_langevin import preprocess as pp
-from effective_langevin.cli.choices import CHOICES, chosen
+from effective_langevin.cli.choices import CHOICES, choose
 from effective_langevin.cli.demo import QUICK as QUICK_DEMOS
 from effective_langevin.cli.run_folder import recorded, to_toml
-from effective_langevin.cli.settings import TRANSFORMS, Settings, resolved
+from effective_langevin.cli.settings import TRANSFORMS, Settings, resolve
 from effective_langevin.fit import describe
 
 FLAGS = {
@@ -28,7 +28,7 @@ FLAGS = {
 
 def test_every_flag_stands_for_its_transform_and_the_order_is_fixed():
     flags = {name: text for name, (text, _) in reversed(FLAGS.items())}
-    assert resolved(flags, None).preprocess == [expected for _, expected in FLAGS.values()]
+    assert resolve(flags, None).preprocess == [expected for _, expected in FLAGS.values()]
     assert FLAGS.keys() == TRANSFORMS.keys()
 
 
@@ -37,7 +37,7 @@ def test_every_flag_stands_for_its_transform_and_the_order_is_fixed():
     [("3", pp.PCA(components=3)), ("0.5", pp.PCA(variance=0.5))],
 )
 def test_whole_numbers_count_components_and_fractions_are_shares(text, expected):
-    assert resolved({"pca": text}, None).preprocess == [expected]
+    assert resolve({"pca": text}, None).preprocess == [expected]
 
 
 STRATEGIES = [
@@ -68,20 +68,20 @@ def test_a_strategy_survives_being_written_down(strategy):
     """Object to provenance to TOML and back."""
     role = next(r for r, kinds in CHOICES.items() if type(strategy) in kinds.values())
     text = to_toml({"it": describe(strategy)})
-    assert chosen(role, tomllib.loads(text)["it"]) == strategy
+    assert choose(role, tomllib.loads(text)["it"]) == strategy
 
 
 def test_every_kind_has_a_short_name_and_the_name_of_its_class():
     for role, kinds in CHOICES.items():
         for short, kind in kinds.items():
             needed = {"period": 12.0} if kind in (pp.RemoveSeasonalCycle, pp.PhaseAugmentation) else {}
-            assert type(chosen(role, {"kind": short, **needed})) is kind
-            assert type(chosen(role, {"kind": kind.__name__, **needed})) is kind
+            assert type(choose(role, {"kind": short, **needed})) is kind
+            assert type(choose(role, {"kind": kind.__name__, **needed})) is kind
 
 
 def test_a_name_may_bring_settings():
-    assert chosen("score", "kgmm:cells=500,hidden=[64, 32]") == el.KGMM(cells=500, hidden=(64, 32))
-    assert chosen("score", 'denoising:network="unet",batch=8') == el.DenoisingScore(el.UNet1D(), batch=8)
+    assert choose("score", "kgmm:cells=500,hidden=[64, 32]") == el.KGMM(cells=500, hidden=(64, 32))
+    assert choose("score", 'denoising:network="unet",batch=8') == el.DenoisingScore(el.UNet1D(), batch=8)
 
 
 def test_flags_override_the_file_and_files_lie_beside_it(tmp_path):
@@ -89,10 +89,10 @@ def test_flags_override_the_file_and_files_lie_beside_it(tmp_path):
         'data = "ou.csv"\nseed = 4\ndetrend = true\nscore = "gaussian"\ntime-unit = "min"\n[validation]\nmembers = 7\n'
     )
     (tmp_path / "run.toml").write_text(text)
-    plain = resolved({}, tmp_path / "run.toml")
+    plain = resolve({}, tmp_path / "run.toml")
     assert (plain.data, plain.seed, plain.preprocess) == ([str(tmp_path / "ou.csv")], 4, [pp.Detrend()])
     assert (plain.reading, plain.validation) == ({"time_unit": "min"}, {"members": 7})
-    over = resolved({"seed": 0, "pca": "2", "data": ["other.csv"], "score": None}, tmp_path / "run.toml")
+    over = resolve({"seed": 0, "pca": "2", "data": ["other.csv"], "score": None}, tmp_path / "run.toml")
     assert (over.data, over.seed, over.preprocess) == (["other.csv"], 0, [pp.PCA(2)])
     assert over.strategies == {"score": el.Gaussian()}
 
@@ -100,16 +100,16 @@ def test_flags_override_the_file_and_files_lie_beside_it(tmp_path):
 def test_an_order_of_transforms_is_given_in_a_file(tmp_path):
     text = '[[preprocess]]\nkind = "pca"\ncomponents = 2\n[[preprocess]]\nkind = "detrend"\n'
     (tmp_path / "run.toml").write_text(text)
-    assert resolved({}, tmp_path / "run.toml").preprocess == [pp.PCA(2), pp.Detrend()]
+    assert resolve({}, tmp_path / "run.toml").preprocess == [pp.PCA(2), pp.Detrend()]
 
 
 def test_the_record_of_a_run_resolves_to_the_same_run(tmp_path):
     series = el.read(ou_table(tmp_path / "ou.csv", 300))
     flags = {"data": [str(tmp_path / "ou.csv")], "variables": "b,a", "deseason": "5", "delay": "1", "seed": 3}
-    first = resolved(flags, None)
+    first = resolve(flags, None)
     model = el.fit(series, preprocess=first.preprocess, score=el.Gaussian(), mobility=el.QuadraticVariation(), seed=3)
     (tmp_path / "config.toml").write_text(to_toml({**first.record(), **recorded(model)}))
-    again = resolved({}, tmp_path / "config.toml")
+    again = resolve({}, tmp_path / "config.toml")
     assert (again.data, again.reading, again.preprocess) == (first.data, first.reading, first.preprocess)
     assert (again.seed, again.validating()) == (3, first.validating())
     assert again.series().names == ("b", "a")
@@ -118,7 +118,7 @@ def test_the_record_of_a_run_resolves_to_the_same_run(tmp_path):
 def test_the_record_of_a_demonstration_resolves_to_its_series(tmp_path):
     demo = {"system": "scalar", "quick": True, "paper_scale": False, "seed": 3}
     (tmp_path / "config.toml").write_text(to_toml(Settings([], demo=demo, seed=4).record()))
-    again = resolved({}, tmp_path / "config.toml")
+    again = resolve({}, tmp_path / "config.toml")
     np.testing.assert_array_equal(again.series().stacked(), QUICK_DEMOS["scalar"].series(3).stacked())
     np.testing.assert_allclose(again.validating()["exact_mobility"], QUICK_DEMOS["scalar"].system.mobility)
 

@@ -11,7 +11,7 @@ from oracles.registry import BY_ROLE, STRATEGIES, TRANSFORMS
 
 import effective_langevin as el
 from effective_langevin import cli
-from effective_langevin.cli.choices import CHOICES, chosen
+from effective_langevin.cli.choices import CHOICES, choose
 from effective_langevin.fit import describe
 
 SETTINGS = STRATEGIES | {f"preprocess.{name}": case.transform for name, case in TRANSFORMS.items()}
@@ -73,7 +73,7 @@ def test_the_description_in_a_model_file_leads_back_to_the_strategy(strategy):
     assert stored["kind"] == type(strategy).__name__
     role = ROLES.get(id(strategy))
     if role is not None:
-        assert chosen(role, stored) == strategy
+        assert choose(role, stored) == strategy
 
 
 @every_strategy

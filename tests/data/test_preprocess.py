@@ -11,6 +11,7 @@ from oracles.sample_series import DT, PERIOD, angles, assert_same, climate, posi
 
 import effective_langevin as el
 from effective_langevin import preprocess as pp
+from effective_langevin.data.preprocess import base
 
 CHAIN = pp.Chain([pp.Detrend(), pp.RemoveSeasonalCycle(PERIOD), pp.PCA(components=3)])
 
@@ -51,9 +52,9 @@ def test_a_fitted_transform_survives_storage_as_json_and_arrays(case):
     transform, make = {**INVERTIBLE, "DelayEmbedding": (pp.DelayEmbedding([2, 5]), climate)}[case]
     series = make()
     fitted = transform.fit(series)
-    plain, arrays = pp.pack(fitted.to_dict())
+    plain, arrays = base.pack(fitted.to_dict())
     assert all(isinstance(a, np.ndarray) for a in arrays.values())
-    copy = pp.from_dict(pp.unpack(json.loads(json.dumps(plain)), arrays))
+    copy = base.from_dict(base.unpack(json.loads(json.dumps(plain)), arrays))
     assert type(copy) is type(fitted)
     changed = fitted.apply(series)
     for one, other in zip(copy.apply(series).segments, changed.segments):
@@ -96,11 +97,11 @@ def test_a_series_that_counts_time_otherwise_is_refused():
 
 def test_an_unknown_or_damaged_transform_is_refused():
     with pytest.raises(el.ModelFileError, match=r"no transform 'Wavelet'.*known are Chain, DelayEmbedding, Detrend"):
-        pp.from_dict({"kind": "Wavelet"})
+        base.from_dict({"kind": "Wavelet"})
     state = pp.Detrend().fit(climate()).to_dict()
     del state["span"]
     with pytest.raises(el.ModelFileError, match="lacks its entry 'span'"):
-        pp.from_dict(state)
+        base.from_dict(state)
 
 
 # Trend and season -----------------------------------------------------------------------------------------------------
@@ -138,7 +139,7 @@ def test_the_season_is_found_across_gaps_and_records():
     values[0][50:57] = np.nan
     series = el.TimeSeries(values, DT, start=[0.0, 37.0])
     fitted = pp.RemoveSeasonalCycle(PERIOD).fit(series)
-    np.testing.assert_allclose(fitted.cycle(np.arange(30.0)), season_of(np.arange(30.0)), atol=1e-10)
+    np.testing.assert_allclose(fitted.removed(np.arange(30.0)), season_of(np.arange(30.0)), atol=1e-10)
     np.testing.assert_allclose(fitted.apply(series).stacked(), np.broadcast_to([1.0, 2.0, 3.0], (283, 3)), atol=1e-10)
 
 
@@ -163,7 +164,7 @@ def test_no_cycle_is_left(seed, harmonics):
     series = el.TimeSeries(values, DT)
     transform = pp.RemoveSeasonalCycle(PERIOD, harmonics)
     left = transform.fit(transform.fit(series).apply(series))
-    assert np.abs(left.cycle(np.arange(12.0))).max() < 1e-12
+    assert np.abs(left.removed(np.arange(12.0))).max() < 1e-12
 
 
 def test_simulated_paths_come_back_in_physical_units_with_season_and_trend():
@@ -269,4 +270,4 @@ def test_daily_data_with_gaps_lose_their_year(shared_data):
     transform = pp.RemoveSeasonalCycle(365.2425, harmonics=2)
     fitted = transform.fit(series)
     assert_same(fitted.invert(fitted.apply(series)), series)
-    assert np.ptp(transform.fit(fitted.apply(series)).cycle(np.arange(366.0))) < 1e-10
+    assert np.ptp(transform.fit(fitted.apply(series)).removed(np.arange(366.0))) < 1e-10

@@ -6,6 +6,7 @@ from oracles.sample_series import DT, angles, assert_same, climate, positive
 
 import effective_langevin as el
 from effective_langevin import preprocess as pp
+from effective_langevin.data.preprocess import base
 
 # Principal components -------------------------------------------------------------------------------------------------
 
@@ -220,7 +221,7 @@ def test_segments_too_short_for_the_lag_are_counted_as_dropped():
 def test_declared_angles_pass_transforms_that_leave_them_angles(transform, after):
     values = np.random.default_rng(0).uniform(1, 300, size=(60, 2))
     series = el.TimeSeries(values, 1.0, names=["r", "phi"], periods=[None, 360])
-    fitted = pp.from_dict(transform.fit(series).to_dict())
+    fitted = base.from_dict(transform.fit(series).to_dict())
     assert fitted.new_periods == fitted.apply(series).periods == after
     assert fitted.invert(fitted.apply(series)).periods == series.periods
 
@@ -230,5 +231,5 @@ def test_transforms_stored_without_periods_still_load():
     stored = pp.Chain([pp.Detrend(), pp.Periodic(["phi"], period=360)]).fit(series).to_dict()
     for state in (stored, *stored["steps"]):
         del state["periods"]
-    loaded = pp.from_dict(stored)
+    loaded = base.from_dict(stored)
     assert [step.periods for step in loaded.steps] == [(None, None), (None, 360.0)]

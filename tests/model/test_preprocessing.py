@@ -152,7 +152,7 @@ def test_the_original_series_is_validated_in_the_variables_of_the_model(model, s
     result = el.validate(model, series, seed=3)
     assert result.data.names == ("PC1", "PC2", "PC3")
     assert "the steady state is reproduced" in result.summary()
-    assert "made of T, h, u by Detrend, RemoveSeasonalCycle, PCA" in result.summary()
+    assert "made of T, h and u by Detrend, RemoveSeasonalCycle, PCA" in result.summary()
     assert_same(result.original.data, series)
 
 
@@ -166,7 +166,7 @@ def test_densities_of_the_original_variables_know_trend_and_season(model, series
 
 
 def test_a_series_of_other_variables_is_refused_by_validate(model, series):
-    with pytest.raises(el.DataError, match="takes the variables T, h, u"):
+    with pytest.raises(el.DataError, match="takes the variables T, h and u"):
         el.validate(
             model, climate().with_segments([s[:, :2] for s in climate().segments], names=["T", "h"], units=["", ""])
         )

@@ -38,43 +38,32 @@ CHOICES: dict[str, dict[str, Any]] = {
 }
 
 
-def chosen(role: str, given: Any) -> Any:
-    """The object meant by a name, a name with settings ("kgmm:cells=500,hidden=[64, 32]") or a table with its `kind`.
+def choose(role: str, given: Any) -> Any:
+    """Return the object meant by a name, a name with settings ("kgmm:cells=500,hidden=[64, 32]") or a table.
 
-    A kind is also known by the name of its class. Settings are values of TOML; an object is returned as it is.
+    A table holds its `kind`, known also by the name of the class. Settings are values of TOML; an object is returned
+    as it is.
     """
     if isinstance(given, str):
         name, _, text = given.partition(":")
-        given = {**_settings(role, text, given), "kind": name}
+        try:
+            given = {**tomllib.loads(f"settings = {{{text}}}")["settings"], "kind": name}
+        except tomllib.TOMLDecodeError:
+            example = "a name, or a name with settings such as kgmm:noise_level=0.05,cells=500"
+            raise checks.refused(role, example, given) from None
     if not isinstance(given, dict):
         return given
     settings = dict(given)
-    kind = _kind(role, settings.pop("kind", ""))
-    known = [field.name for field in fields(kind)]
-    checks.known_keys(settings, known, f"{role} {kind.__name__}")
-    return kind(**{name: _value(name, value) for name, value in settings.items()})
-
-
-def _kind(role: str, name: Any) -> Any:
+    name = settings.pop("kind", "")
     known = {_plain(alias): kind for short, kind in CHOICES[role].items() for alias in (short, kind.__name__)}
-    if _plain(str(name)) not in known:
+    if _plain(name) not in known:
         checks.one_of(role, name, CHOICES[role])
-    return known[_plain(str(name))]
+    kind = known[_plain(name)]
+    checks.known_keys(settings, [field.name for field in fields(kind)], f"{role} {kind.__name__}")
+    for key, value in settings.items():
+        settings[key] = choose(key, value) if key in CHOICES else tuple(value) if isinstance(value, list) else value
+    return kind(**settings)
 
 
-def _plain(name: str) -> str:
-    return name.strip().lower().replace("-", "").replace("_", "")
-
-
-def _settings(role: str, text: str, whole: str) -> dict[str, Any]:
-    try:
-        return tomllib.loads(f"settings = {{{text}}}")["settings"]
-    except tomllib.TOMLDecodeError:
-        example = "a name, or a name with settings such as kgmm:noise_level=0.05,cells=500"
-        raise checks.refused(role, example, whole) from None
-
-
-def _value(name: str, value: Any) -> Any:
-    if name in CHOICES:
-        return chosen(name, value)
-    return tuple(value) if isinstance(value, list) else value
+def _plain(name: Any) -> str:
+    return str(name).strip().lower().replace("-", "").replace("_", "")

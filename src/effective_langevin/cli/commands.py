@@ -1,9 +1,8 @@
 """The commands: parse, call, write; no mathematics."""
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
-from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -11,15 +10,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from .._core import checks, progress
-from .._core.errors import ArgumentError, DataError, ModelFileError
+from .._core.errors import ArgumentError, ModelFileError
 from . import options as o
-from .output import complain, console, say, show_table, show_validation, tell
+from .output import complain, say, show_table, show_validation, tell
 
 if TYPE_CHECKING:
-    from ..data import TimeSeries
     from ..model import LangevinModel
     from ..validate import Validation
-    from .run_folder import RunFolder
     from .settings import Settings
 
 app = typer.Typer(
@@ -47,7 +44,7 @@ def demo(
     system: Annotated[str, typer.Argument(help="wells, scalar, lorenz63 or kuramoto-sivashinsky")] = "wells",
     out: o.Out = None,
     seed: o.Seed = 0,
-    quick: Annotated[bool, typer.Option("--quick", help="A tenth of the samples, fixed noise level.")] = False,
+    quick: Annotated[bool, typer.Option("--quick", help="A tenth of the samples, fixed smoothing width.")] = False,
     paper_scale: Annotated[bool, typer.Option("--paper-scale", help="The size of the paper; for a GPU.")] = False,
     yes: Annotated[bool, typer.Option("--yes", help="Run --paper-scale on a CPU all the same.")] = False,
     settle: o.Settle = None,
@@ -55,51 +52,28 @@ def demo(
     as_json: o.Json = False,
 ) -> None:
     """Simulate a reference system, learn a Langevin model from the series alone, and report how good it is."""
-    from .demo import chosen, estimated_hours, run_demo
+    from .demo import choose_demo, estimated_hours
     from .settings import Settings
 
     size = {"quick": quick, "paper_scale": paper_scale}
     checks.at_most_one_of(size)
-    demo = chosen(system, **size)
-    checks.integer_at_least("seed", seed, 0)
-    if paper_scale and not yes and (hours := estimated_hours(demo)):
+    settings = Settings.for_demo(system, seed=seed, settle=bool(settle), **size)
+    if paper_scale and not yes and (hours := estimated_hours(choose_demo(system, **size))):
         raise ArgumentError(
             f"At paper scale this will take about {hours:.1f} hours on this CPU (minutes on a GPU). "
             "Pass --yes to run it all the same, or leave out --paper-scale."
         )
-    source = {"system": system, **size, "seed": seed}
-    validation = {"seed": seed + 2, **demo.validation}
-    settings = Settings([], demo=source, seed=seed + 1, settle=bool(settle), validation=validation)
-    with _run_folder(out, system, overwrite, as_json) as (folder, done):
-        run = run_demo(
-            system,
-            seed=seed,
-            **size,
-            settle=settings.settle,
-            checkpoint=folder.checkpoints,
-            keep=lambda model: folder.keep_model(model, settings.record()),
-        )
-        done(run.validation, run.seconds)
+    _run(settings, out or f"langevin-{system}", overwrite, as_json, check=False)
 
 
 @app.command()
-def diagnose(
-    data: o.Data,
-    variables: o.Variables = None,
-    dt: o.Interval = None,
-    time: o.Time = None,
-    member: o.Member = None,
-    resample: o.Resample = None,
-    join: o.Join = None,
-    time_unit: o.TimeUnit = None,
-    as_json: o.Json = False,
-) -> None:
+@o.takes(o.READING)
+def diagnose(data: o.Data, as_json: o.Json = False, **flags: Any) -> None:
     """Say what a series can support before anything is fitted: stationary, finely sampled, noisy, long enough?"""
     from ..diagnose import diagnose as examine
-    from .settings import READING, resolved
+    from .settings import resolve
 
-    flags = {key: value for key, value in locals().items() if key in READING or key == "data"}
-    found = examine(resolved(flags, None).series())
+    found = examine(resolve({"data": data, **flags}, None).series())
     if as_json:
         tell(found.to_dict())
     else:
@@ -107,59 +81,23 @@ def diagnose(
 
 
 @app.command()
+@o.takes(o.READING, o.TRANSFORMS, o.MODEL)
 def fit(
     data: o.OptionalData = None,
     config: o.Config = None,
-    variables: o.Variables = None,
-    dt: o.Interval = None,
-    time: o.Time = None,
-    member: o.Member = None,
-    resample: o.Resample = None,
-    join: o.Join = None,
-    time_unit: o.TimeUnit = None,
-    log: o.LogOf = None,
-    box_cox: o.BoxCoxOf = None,
-    detrend: o.Detrend = None,
-    deseason: o.Deseason = None,
-    periodic: o.Periodic = None,
-    pca: o.Components = None,
-    delay: o.Delay = None,
-    phase: o.Phase = None,
-    score: o.Score = None,
-    mobility: o.MobilityBy = None,
-    symmetry: o.SymmetryOf = None,
     seed: o.OptionalSeed = None,
-    force: o.Force = None,
     settle: o.Settle = None,
     out: o.Out = None,
     overwrite: o.Overwrite = False,
     as_json: o.Json = False,
+    **flags: Any,
 ) -> None:
     """Learn a Langevin model from a file, validate it, and report how good it is."""
-    flags = {key: v for key, v in locals().items() if key not in ("config", "out", "overwrite", "as_json")}
-    from ..fit import fit as learn
-    from ..validate import validate
-    from .settings import resolved
+    from .settings import resolve
 
-    settings = resolved({key: v or None if key == "data" else v for key, v in flags.items()}, config)
-    series = settings.series()
-    unsteady = _unsteady(series, settings)
-    name = Path(settings.data[0]).stem if settings.data else settings.demo["system"]
-    with _run_folder(out, name, overwrite, as_json) as (folder, done):
-        model = learn(
-            series,
-            preprocess=settings.preprocess,
-            **settings.strategies,
-            seed=settings.seed,
-            checkpoint=folder.checkpoints,
-        )
-        if unsteady:
-            model = replace(model, provenance={**model.provenance, "forced": unsteady})
-        folder.keep_model(model, settings.record())
-        if settings.settle:
-            model = model.settled(members=settings.validation.get("members", 1024), seed=settings.seed + 2)
-            folder.keep_model(model, settings.record())
-        done(validate(model, series, **settings.validating()), {})
+    settings = resolve({"data": data or None, "seed": seed, "settle": settle, **flags}, config)
+    name = Path(settings.data[0]).stem if settings.data else settings.demo.get("system", "run")
+    _run(settings, out or f"langevin-{name}", overwrite, as_json, check=True)
 
 
 @app.command()
@@ -199,8 +137,8 @@ def simulate(
 def validate(
     run: o.Run,
     data: o.OptionalData = None,
-    members: o.Members = None,
-    duration: o.Duration = None,
+    members: Annotated[int | None, typer.Option(help="Members to simulate.")] = None,
+    duration: Annotated[float | None, typer.Option(help="Time to simulate, in the unit of the series.")] = None,
     seed: o.OptionalSeed = None,
     report: Annotated[Path | None, typer.Option(help="Write the HTML report to this file.")] = None,
     as_json: o.Json = False,
@@ -278,14 +216,14 @@ def _opened(run: Path) -> "tuple[LangevinModel, Settings | None, Path]":
     """The model of a run folder or file, the settings of the run where they are kept, and its folder."""
     from ..model import load
     from .run_folder import CONFIG, MODEL
-    from .settings import resolved
+    from .settings import resolve
 
     if not run.exists():
         raise ModelFileError(f"There is no run folder or model file at {run}.")
     folder = run if run.is_dir() else run.parent
     model = load(run / MODEL if run.is_dir() else run)
     config = folder / CONFIG
-    return model, resolved({}, config) if run.is_dir() and config.is_file() else None, folder
+    return model, resolve({}, config) if run.is_dir() and config.is_file() else None, folder
 
 
 def _validated(
@@ -294,29 +232,9 @@ def _validated(
     from ..validate import validate
     from .settings import Settings
 
-    settings = settings or Settings([])
+    settings = settings or Settings()
     arguments = {**settings.validating(), **{k: v for k, v in asked.items() if v is not None}}
     return validate(model, settings.series(data), **arguments)
-
-
-def _unsteady(series: "TimeSeries", settings: "Settings") -> str:
-    """What speaks against stationarity of what is to be fitted: an error, unless forced; nothing if nothing does."""
-    from ..data.preprocess.chain import as_chain
-    from ..diagnose import diagnose
-
-    chain = as_chain(settings.preprocess)
-    try:
-        found = diagnose(chain.fit(series).apply(series) if chain else series)
-    except DataError:
-        return ""  # too short or too fragmented to be examined: the fit says what it needs
-    finding = found.finding("stationarity")
-    if finding.level == "stop" and not settings.force:
-        raise DataError(f"{finding.meaning} {finding.advice} Pass --force to fit it all the same.")
-    unsteady = finding.level == "stop"
-    others = [f.name for f in found.findings if f.level in ("stop", "warning") and not (unsteady and f is finding)]
-    if others:
-        complain("Note", f"the diagnosis warns of {', '.join(others)}; `effective-langevin diagnose` says more.")
-    return finding.meaning if unsteady else ""
 
 
 @contextmanager
@@ -329,26 +247,23 @@ def _at_work(as_json: bool) -> Iterator[None]:
         yield
 
 
-@contextmanager
-def _run_folder(
-    out: Path | None, name: str, overwrite: bool, as_json: bool
-) -> "Iterator[tuple[RunFolder, Callable[[Validation, dict[str, float]], None]]]":
-    """Run inside a folder; what is handed to the yielded function is kept, and printed once the folder is complete."""
+def _run(settings: "Settings", out: Path | str, overwrite: bool, as_json: bool, *, check: bool) -> None:
+    """Run inside a folder, a new one where `out` is only a name, and print what came out once it is complete."""
     from .run_folder import RunFolder, unused_folder
 
-    folder = RunFolder(out or unused_folder(f"langevin-{name}"), overwrite)
-    finished: list[tuple[Validation, dict[str, float]]] = []
+    folder = RunFolder(out if isinstance(out, Path) else unused_folder(out), overwrite)
     try:
         with folder, _at_work(as_json):
-            yield folder, lambda v, seconds: finished.append((v, folder.keep_validation(v, seconds)))
+            run = settings.run(
+                check=check,
+                checkpoint=folder.checkpoints,
+                keep=lambda model: folder.keep_model(model, settings.record()),
+            )
+            metrics = folder.keep_validation(run.validation, run.seconds)
     except KeyboardInterrupt:
         complain("Interrupted", folder.left_behind())
         raise typer.Exit(130) from None
     except OSError as error:
-        reason = f"Cannot write {error.filename or folder.partial}: {error.strerror or error}."
+        reason = f"{error.filename or folder.partial}: {error.strerror or error}."
         raise ArgumentError(f"{reason} {folder.left_behind()}") from error
-    for validation, metrics in finished:
-        show_validation(validation, metrics, folder.path, as_json)
-
-
-__all__ = ["app", "console"]
+    show_validation(run.validation, metrics, folder.path, as_json)

@@ -1,7 +1,7 @@
 """Demonstrations: a reference system, a series of it, and a model learned from the series alone."""
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -9,15 +9,11 @@ import equinox as eqx
 import jax
 
 from .._core import checks
-from .._core.types import Matrix
 from ..data import TimeSeries
 from ..estimate.score import KGMM, DenoisingScore, ScoreStrategy, UNet1D
 from ..estimate.symmetry import Symmetry, TranslationsAndReflections
 from ..execution.batches import evaluate_batch
-from ..fit import fit
-from ..model import LangevinModel
 from ..systems import AsymmetricWells, KuramotoSivashinsky, ScalarMultiplicative, StochasticLorenz63
-from ..validate import Validation, validate
 
 
 @dataclass(frozen=True)
@@ -34,7 +30,7 @@ class Demo:
     validation: Mapping[str, Any] = field(default_factory=dict)
 
     def series(self, seed: int) -> TimeSeries:
-        """The series that the model is learned from."""
+        """Simulate the series that the model is learned from."""
         duration = self.samples / self.members * self.dt
         return self.system.simulate(duration, dt=self.dt, members=self.members, seed=seed, **self.spin_up)
 
@@ -62,9 +58,10 @@ DEMOS = {
 }
 
 QUICK = {
-    "wells": replace(DEMOS["wells"], samples=100_000, score=KGMM(noise_level=0.05)),
-    "scalar": replace(DEMOS["scalar"], samples=100_000, score=KGMM(noise_level=0.05)),
-    "lorenz63": replace(DEMOS["lorenz63"], samples=100_000, score=KGMM(noise_level=0.05)),
+    **{
+        name: replace(DEMOS[name], samples=100_000, score=KGMM(noise_level=0.05))
+        for name in ("wells", "scalar", "lorenz63")
+    },
     "kuramoto-sivashinsky": replace(
         DEMOS["kuramoto-sivashinsky"],
         samples=20_000,
@@ -97,8 +94,8 @@ PAPER_SCALE = {
 }
 
 
-def chosen(name: str, *, quick: bool = False, paper_scale: bool = False) -> Demo:
-    """The demonstration of that name, in the size asked for."""
+def choose_demo(name: str, *, quick: bool = False, paper_scale: bool = False) -> Demo:
+    """Return the demonstration of that name, in the size asked for."""
     checks.one_of("system", name, DEMOS)
     if paper_scale:
         checks.one_of("system with --paper-scale", name, PAPER_SCALE)
@@ -106,51 +103,22 @@ def chosen(name: str, *, quick: bool = False, paper_scale: bool = False) -> Demo
     return (QUICK if quick else DEMOS)[name]
 
 
-@dataclass(frozen=True)
-class DemoRun:
-    """What a demonstration produced, and the seconds that each stage took."""
-
-    series: TimeSeries
-    model: LangevinModel
-    validation: Validation
-    exact_mobility: Matrix | None
-    seconds: dict[str, float]
-
-
 def run_demo(
-    name: str = "wells",
-    *,
-    seed: int = 0,
-    quick: bool = False,
-    paper_scale: bool = False,
-    settle: bool = False,
-    checkpoint: Any = None,
-    keep: Callable[[LangevinModel], None] = lambda model: None,
-) -> DemoRun:
-    """Simulate the system, learn a model from the series alone, validate it; `keep` gets the model once it exists.
+    name: str = "wells", *, seed: int = 0, quick: bool = False, paper_scale: bool = False, checkpoint: Any = None
+) -> Any:
+    """Simulate the system, learn a model from the series alone, validate it; return series, model, validation, seconds.
 
-    The stages use different seeds. `quick` takes a tenth of the samples and a fixed noise level; `paper_scale` the size
-    of the paper. With `settle` the variances of the model are put right by simulation before it is validated. With a
-    folder `checkpoint` an interrupted training is resumed.
+    `quick` takes a tenth of the samples and a fixed smoothing width, `paper_scale` the size of the paper. With a folder
+    `checkpoint` an interrupted training is resumed.
     """
-    demo, clock = chosen(name, quick=quick, paper_scale=paper_scale), _Clock()
-    series = demo.series(seed)
-    clock("data")
-    model = fit(series, score=demo.score, symmetry=demo.symmetry, seed=seed + 1, checkpoint=checkpoint)
-    clock("fit")
-    keep(model)
-    if settle:
-        model = model.settled(members=demo.validation.get("members", 1024), seed=seed + 3)
-        clock("settle")
-        keep(model)
-    exact = demo.system.mobility
-    validation = validate(model, series, seed=seed + 2, exact_mobility=exact, **demo.validation)
-    clock("validation")
-    return DemoRun(series, model, validation, exact, clock.seconds)
+    from .settings import Settings
+
+    settings = Settings.for_demo(name, seed=seed, quick=quick, paper_scale=paper_scale)
+    return settings.run(check=False, checkpoint=checkpoint)
 
 
 def estimated_hours(demo: Demo) -> float:
-    """Hours that training and validation will take on this CPU, from one timed pass of the network; 0 on a GPU."""
+    """Estimate the hours of training and validation on this CPU, from one timed pass of the network; 0 on a GPU."""
     if jax.default_backend() != "cpu" or not isinstance(demo.score, DenoisingScore):
         return 0.0
     network = demo.score.network.build(demo.system.dimension, key=jax.random.key(0))
@@ -163,14 +131,3 @@ def estimated_hours(demo: Demo) -> float:
     trained = 3 * demo.score.epochs * demo.score.epoch_samples
     simulated = demo.validation["members"] * demo.validation["duration"] * _STEPS_PER_TIME
     return per_state * (trained + simulated + 6 * demo.samples) / 3600
-
-
-class _Clock:
-    """Seconds since it was last asked, by name."""
-
-    def __init__(self):
-        self.last, self.seconds = time.monotonic(), {}
-
-    def __call__(self, name: str) -> None:
-        now = time.monotonic()
-        self.seconds[f"{name}_seconds"], self.last = now - self.last, now

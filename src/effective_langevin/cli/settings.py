@@ -1,31 +1,44 @@
 """What a run is made of: flags of the command line over a TOML file, checked, resolved, and written down again."""
 
 import os
+import time
 import tomllib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from .._core import checks
-from .._core.errors import ArgumentError
+from .._core.errors import ArgumentError, DataError
 from ..data import TimeSeries
 from ..data import preprocess as pp
 from ..data.io import read
 from ..data.preprocess.base import Transform
-from .choices import chosen
-from .demo import chosen as chosen_demo
+from ..data.preprocess.chain import as_chain
+from ..diagnose import diagnose
+from ..fit import fit
+from ..model import LangevinModel
+from ..validate import Validation, validate
+from . import options
+from .choices import choose
+from .demo import choose_demo
+from .output import complain
 
-READING = ("variables", "dt", "time", "member", "resample", "join", "names", "units", "time_unit")
+READING = (*options.READING, "names", "units")
 STRATEGIES = ("score", "mobility", "symmetry")
 VALIDATION = ("seed", "members", "duration")
 DEMO = ("system", "quick", "paper_scale", "seed")
 # What a run writes beside its settings: read back without effect.
 RECORDED = ("found", "versions")
+KEYS = ("data", *READING, *options.TRANSFORMS, "preprocess", *options.MODEL, "seed", "settle", "validation", "demo",
+        *RECORDED)  # fmt: skip
+
+
+# Transforms from the text of a flag -----------------------------------------------------------------------------------
 
 
 def _numbers(name: str, text: str, form: str, *kinds: Callable) -> list[Any]:
-    """The parts of "A:B" as numbers of the given kinds; those at the end may be left out."""
+    """Return the parts of "A:B" as numbers of the given kinds; those at the end may be left out."""
     parts = text.split(":")
     try:
         if len(parts) <= len(kinds):
@@ -36,17 +49,8 @@ def _numbers(name: str, text: str, form: str, *kinds: Callable) -> list[Any]:
 
 
 def _names(text: str) -> list[str] | None:
-    """Names separated by commas; "all" stands for all variables."""
+    """Return names separated by commas; "all" stands for all variables."""
     return None if text.strip() == "all" else [name.strip() for name in text.split(",")]
-
-
-def _detrend(text: str) -> Transform:
-    return pp.Detrend(1 if text == "True" else _numbers("detrend", text, "true or a degree, such as 2", int)[0])
-
-
-def _deseason(text: str) -> Transform:
-    form = "PERIOD or PERIOD:HARMONICS, such as 365.25:3"
-    return pp.RemoveSeasonalCycle(*_numbers("deseason", text, form, float, int))
 
 
 def _pca(text: str) -> Transform:
@@ -72,34 +76,37 @@ def _delay(text: str) -> Transform:
 TRANSFORMS: dict[str, Callable[[str], Transform]] = {
     "log": lambda text: pp.Log(_names(text)),
     "box_cox": lambda text: pp.BoxCox(_names(text)),
-    "detrend": _detrend,
-    "deseason": _deseason,
+    "detrend": lambda text: pp.Detrend(
+        1 if text == "True" else _numbers("detrend", text, "true or a degree, such as 2", int)[0]
+    ),
+    "deseason": lambda text: pp.RemoveSeasonalCycle(
+        *_numbers("deseason", text, "PERIOD or PERIOD:HARMONICS, such as 365.25:3", float, int)
+    ),
     "periodic": _periodic,
     "pca": _pca,
     "delay": _delay,
     "phase": lambda text: pp.PhaseAugmentation(_numbers("phase", text, "a period, such as 12", float)[0]),
 }
 
-KEYS = (
-    "data",
-    *READING,
-    *TRANSFORMS,
-    "preprocess",
-    *STRATEGIES,
-    "seed",
-    "force",
-    "settle",
-    "validation",
-    "demo",
-    *RECORDED,
-)
+
+# Settings -------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Run:
+    """What a run produced, and the seconds that each stage took."""
+
+    series: TimeSeries
+    model: LangevinModel
+    validation: Validation
+    seconds: dict[str, float]
 
 
 @dataclass(frozen=True)
 class Settings:
     """A run, resolved: where the series comes from, and how the model is learned and validated."""
 
-    data: list[str]
+    data: list[str] = field(default_factory=list)
     reading: dict[str, Any] = field(default_factory=dict)
     demo: dict[str, Any] = field(default_factory=dict)
     preprocess: list[Transform] = field(default_factory=list)
@@ -109,56 +116,118 @@ class Settings:
     settle: bool = False
     validation: dict[str, Any] = field(default_factory=dict)
 
+    @classmethod
+    def for_demo(cls, system: str, *, seed: int = 0, settle: bool = False, **size: bool) -> "Settings":
+        """Return the settings of a demonstration; its stages use different seeds."""
+        demo = choose_demo(system, **size)
+        return cls(
+            demo={"system": system, **size, "seed": checks.integer_at_least("seed", seed, 0)},
+            strategies={"score": demo.score, "symmetry": demo.symmetry},
+            seed=seed + 1,
+            settle=settle,
+            validation={"seed": seed + 2, **demo.validation},
+        )
+
     def series(self, data: list[str] | None = None) -> TimeSeries:
-        """The series of the run, or another read in the same way."""
+        """Return the series of the run, or another read in the same way."""
         if self.demo and not data:
             demo = dict(self.demo)
             seed = demo.pop("seed", 0)
-            return chosen_demo(demo.pop("system"), **demo).series(seed)
+            return choose_demo(demo.pop("system"), **demo).series(seed)
         files = data or self.data
         if not files:
             raise ArgumentError("There is no series: name its file(s), or give `data` in the --config file.")
         return read(files if len(files) > 1 else files[0], **self.reading)
 
+    def run(
+        self, *, check: bool, checkpoint: Any = None, keep: Callable[[LangevinModel], None] = lambda model: None
+    ) -> Run:
+        """Get the series, learn a model, validate it; `keep` gets the model as soon as it exists.
+
+        With `check`, a series that is not stationary is refused, unless forced.
+        """
+        seconds, last = {}, time.monotonic()
+
+        def finish(stage: str) -> None:
+            nonlocal last
+            seconds[f"{stage}_seconds"] = time.monotonic() - last
+            last += seconds[f"{stage}_seconds"]
+
+        series = self.series()
+        finish("data")
+        unsteady = self._examine(series) if check else ""
+        model = fit(series, preprocess=self.preprocess, **self.strategies, seed=self.seed, checkpoint=checkpoint)
+        if unsteady:
+            model = replace(model, provenance={**model.provenance, "forced": unsteady})
+        finish("fit")
+        keep(model)
+        if self.settle:
+            model = model.settled(members=self.validation.get("members", 1024), seed=self.seed + 2)
+            finish("settle")
+            keep(model)
+        validation = validate(model, series, **self.validating())
+        finish("validation")
+        return Run(series, model, validation, seconds)
+
+    def _examine(self, series: TimeSeries) -> str:
+        """Return what speaks against stationarity of the transformed series: an error, unless forced."""
+        chain = as_chain(self.preprocess)
+        try:
+            found = diagnose(chain.fit(series).apply(series) if chain else series)
+        except DataError:
+            return ""  # too short or too fragmented to be examined: the fit says what it needs
+        finding = found.finding("stationarity")
+        unsteady = finding.level == "stop"
+        if unsteady and not self.force:
+            raise DataError(f"{finding.meaning} {finding.advice} Pass --force to fit it all the same.")
+        others = [f.name for f in found.findings if f.level in ("stop", "warning") and not (unsteady and f is finding)]
+        if others:
+            complain("Note", f"the diagnosis warns of {', '.join(others)}; `effective-langevin diagnose` says more.")
+        return finding.meaning if unsteady else ""
+
     def validating(self) -> dict[str, Any]:
-        """Arguments of `validate`, apart from model and series."""
-        exact = chosen_demo(self.demo["system"]).system.mobility if self.demo else None
+        """Return the arguments of `validate`, apart from model and series."""
+        exact = choose_demo(self.demo["system"]).system.mobility if self.demo else None
         return {"seed": self.seed + 1, **self.validation, "exact_mobility": exact}
 
     def record(self) -> dict[str, Any]:
-        """What a config file needs beside the provenance of the model; files by their full path."""
+        """Return what a config file needs beside the provenance of the model; files by their full path."""
         source = {"demo": self.demo} if self.demo else {"data": [os.path.abspath(file) for file in self.data]}
         validation = {k: v for k, v in self.validating().items() if k in VALIDATION}
         return {**source, **self.reading, "force": self.force, "settle": self.settle, "validation": validation}
 
 
-def resolved(flags: Mapping[str, Any], config: Path | None) -> Settings:
-    """Settings from flags (None: not given) over those of a TOML file; every key of the file must be known."""
-    given = {} if config is None else _from_file(config)
+def resolve(flags: Mapping[str, Any], config: Path | None) -> Settings:
+    """Return the settings from flags (None: not given) over those of a TOML file, whose keys must all be known."""
+    given = {} if config is None else _read_file(config)
     flags = {key: value for key, value in flags.items() if value is not None}
     if any(key in TRANSFORMS for key in flags):
         given = {key: value for key, value in given.items() if key not in (*TRANSFORMS, "preprocess")}
     if "data" in flags:
         given.pop("demo", None)
     given = {**given, **flags}
+    reading = {key: given[key] for key in READING if key in given}
+    for key in ("variables", "names", "units"):
+        if isinstance(reading.get(key), str):
+            reading[key] = _names(reading[key])
     steps = _transforms(given)
     if given.get("settle") and steps and isinstance(steps[-1], pp.Periodic):
         raise ArgumentError("`settle` and `periodic` exclude each other: variances of angles mean nothing on a circle.")
     return Settings(
         data=_texts("data", given.get("data", [])),
-        reading={key: _reading(key, given[key]) for key in READING if key in given},
-        demo=_table("demo", given.get("demo", {}), DEMO),
+        reading=reading,
+        demo=_table("demo", given, DEMO),
         preprocess=steps,
-        strategies={role: chosen(role, given[role]) for role in STRATEGIES if role in given},
+        strategies={role: choose(role, given[role]) for role in STRATEGIES if role in given},
         seed=checks.integer_at_least("seed", given.get("seed", 0), 0),
         force=checks.instance_of("force", given.get("force", False), (bool,)),
         settle=checks.instance_of("settle", given.get("settle", False), (bool,)),
-        validation=_table("validation", given.get("validation", {}), VALIDATION),
+        validation=_table("validation", given, VALIDATION),
     )
 
 
-def _from_file(path: Path) -> dict[str, Any]:
-    """The keys of a TOML file; its files are those beside it unless their path is full."""
+def _read_file(path: Path) -> dict[str, Any]:
+    """Return the keys of a TOML file; its files are those beside it unless their path is full."""
     try:
         content = tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
@@ -173,17 +242,15 @@ def _from_file(path: Path) -> dict[str, Any]:
 
 
 def _transforms(given: Mapping[str, Any]) -> list[Transform]:
-    """The transforms of `preprocess`, in its order, or of single keys, in theirs."""
-    single = [key for key in TRANSFORMS if given.get(key, False) is not False]
+    """Return the transforms of `preprocess`, in its order, or of single keys, in theirs."""
+    single = {key: given[key] for key in TRANSFORMS if given.get(key, False) is not False}
     if single and given.get("preprocess"):
-        raise ArgumentError(f"Give either `preprocess` or `{single[0]}`, not both: the order would not be clear.")
+        raise ArgumentError(f"Give either `preprocess` or `{next(iter(single))}`, not both: the order is not clear.")
+    if single:
+        texts = {key: ",".join(map(str, v)) if isinstance(v, list) else str(v) for key, v in single.items()}
+        return [TRANSFORMS[key](text) for key, text in texts.items()]
     steps = given.get("preprocess", [])
-    steps = steps if isinstance(steps, list) else [steps]
-    return [TRANSFORMS[key](_text(given[key])) for key in single] or [chosen("preprocess", step) for step in steps]
-
-
-def _text(value: Any) -> str:
-    return ",".join(str(v) for v in value) if isinstance(value, list) else str(value)
+    return [choose("preprocess", step) for step in (steps if isinstance(steps, list) else [steps])]
 
 
 def _texts(name: str, value: Any) -> list[str]:
@@ -193,12 +260,7 @@ def _texts(name: str, value: Any) -> list[str]:
     return values
 
 
-def _reading(key: str, value: Any) -> Any:
-    """An argument of `read`; lists of names may be written with commas."""
-    return _names(value) if key in ("variables", "names", "units") and isinstance(value, str) else value
-
-
-def _table(name: str, value: Any, known: tuple[str, ...]) -> dict[str, Any]:
-    checks.instance_of(name, value, (dict,))
-    checks.known_keys(value, known, f"[{name}]")
-    return value
+def _table(name: str, given: Mapping[str, Any], known: tuple[str, ...]) -> dict[str, Any]:
+    table = checks.instance_of(name, given.get(name, {}), (dict,))
+    checks.known_keys(table, known, f"[{name}]")
+    return table

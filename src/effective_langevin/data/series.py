@@ -17,6 +17,7 @@ _DT_HINT = "It is the sampling interval of the series, in your unit of time: Tim
 _MOST_SHOWN = 12
 
 Periods = Sequence[float | None] | Mapping[str, float]
+Label = tuple[str, str, float | None]  # name, unit and period of a variable
 
 
 @dataclass(frozen=True, eq=False, init=False, repr=False)

@@ -15,7 +15,7 @@ from .._core.deprecation import keywords_once_positional
 from .._core.errors import ArgumentError, DataError
 from .._core.types import Samples
 from ..data import Standardizer, TimeSeries, preprocess
-from ..data.preprocess.chain import chained
+from ..data.preprocess.chain import join
 from ..data.preprocess.pointwise import FittedPeriodic
 from ..estimate.mobility import Mobility
 from ..estimate.score import ScoreFit
@@ -125,7 +125,7 @@ class LangevinModel:
         """The transforms that lead to the model's own variables: all, but for the last that names angles."""
         if self.circles is None:
             return self.transform
-        return chained(self._steps[:-1])
+        return join(self._steps[:-1]) if self._steps[:-1] else None
 
     @keywords_once_positional("members", "seed")
     def simulate(

@@ -17,7 +17,8 @@ from safetensors.numpy import save
 
 from .._core import files
 from .._core.errors import ModelFileError
-from ..data import Standardizer, preprocess
+from ..data import Standardizer
+from ..data.preprocess.base import from_dict, pack, unpack
 from ..estimate.mobility import Mobility
 from ..estimate.mobility.evidence import MobilityEvidence
 from ..estimate.networks import describe_network, rebuild_network
@@ -113,7 +114,7 @@ def _dismantle(model: "LangevinModel") -> tuple[dict[str, np.ndarray], dict[str,
         "mobility.covariances": mobility.covariances,
         "states": model.states,
     }
-    transform, stored = (None, {}) if model.transform is None else preprocess.pack(model.transform.to_dict())
+    transform, stored = (None, {}) if model.transform is None else pack(model.transform.to_dict())
     arrays |= stored
     network = score.function.network
     header = {
@@ -170,7 +171,7 @@ def _assemble(arrays: dict[str, np.ndarray], header: dict[str, Any]) -> dict[str
         "time_unit": header["time_unit"],
         "states": arrays["states"],
         "provenance": header["provenance"],
-        "transform": None if transform is None else preprocess.from_dict(preprocess.unpack(transform, arrays)),
+        "transform": None if transform is None else from_dict(unpack(transform, arrays)),
         "start": header.get("start", 0.0),
         "space": _space(header),
     }

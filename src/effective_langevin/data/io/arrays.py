@@ -15,8 +15,8 @@ import numpy as np
 
 from ..._core import checks
 from ..._core.errors import DataError
-from ..series import check_orientation
-from .records import Label, ReadOptions, Record, find_time
+from ..series import Label, check_orientation
+from .records import ReadOptions, Record, find_time
 from .times import Stamps
 
 _MAIN = ("x", "values", "data", "samples")

@@ -10,14 +10,11 @@ import numpy as np
 
 from ..._core import checks
 from ..._core.errors import DataError
-from ..series import Periods, TimeSeries
+from ..series import Label, Periods, TimeSeries
 from .times import Stamps, agree, resample, to_grid
 
 TIME_NAMES = ("time", "date", "datetime", "timestamp")
 _MOST_MISSING = 1_000_000
-
-# Name, unit and period of a variable.
-Label = tuple[str, str, float | None]
 
 
 @dataclass(frozen=True)

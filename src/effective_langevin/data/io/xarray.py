@@ -12,8 +12,8 @@ import xarray as xr
 
 from ..._core import checks, timeunits
 from ..._core.errors import DataError, EffectiveLangevinError
-from ..series import TimeSeries
-from .records import Label, ReadOptions, Record, is_time_name, needs
+from ..series import Label, TimeSeries
+from .records import ReadOptions, Record, is_time_name, needs
 from .times import Stamps
 
 _MEMBER_DIMENSIONS = ("member", "ensemble", "realization", "number")

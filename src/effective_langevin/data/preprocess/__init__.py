@@ -4,11 +4,14 @@
     reduced = fitted.apply(series)          # what the model is fitted to
     physical = fitted.invert(paths)         # simulated paths: names, units, trend and season are back
 
-A transform is a setting; `fit` learns what it needs from a series and returns a fitted transform, which stands alone
-and is stored as plain data: `to_dict`, and `from_dict` here.
+A transform is a setting; `fit` learns what it needs from a series and returns a fitted transform, which stands alone.
 """
 
-from .base import FittedTransform, from_dict, pack, unpack
+import warnings
+from typing import Any
+
+from . import base
+from .base import FittedTransform
 from .chain import Chain
 from .embedding import DelayEmbedding
 from .pca import PCA
@@ -26,7 +29,11 @@ __all__ = [
     "Periodic",
     "PhaseAugmentation",
     "RemoveSeasonalCycle",
-    "from_dict",
-    "pack",
-    "unpack",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name in ("from_dict", "pack", "unpack"):
+        warnings.warn(f"preprocess.{name} is private: use el.load and model.save.", DeprecationWarning, stacklevel=2)
+        return getattr(base, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

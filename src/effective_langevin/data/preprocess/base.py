@@ -10,7 +10,7 @@ import numpy as np
 from ..._core.errors import DataError, ModelFileError
 from ..._core.format import listed
 from ..._core.types import Samples
-from ..series import TimeSeries
+from ..series import Label, TimeSeries
 
 
 class Transform(Protocol):
@@ -23,9 +23,25 @@ class Transform(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class FittedTransform(ABC):
-    """A transform that knows all it needs. `names`, `units`, `time_unit` and `periods` are those of the series.
+    """A transform that knows all it needs; what ``fit`` of every transform returns.
 
-    `apply` and `invert` take a series and return one; gaps and records are kept.
+    Gaps and records are kept.
+
+    Parameters
+    ----------
+    names, units : tuple of str
+        Labels of the variables of the series.
+    time_unit : str
+        Unit of time of the series.
+    periods : tuple of float or None
+        Periods of the variables that are angles.
+
+    Examples
+    --------
+    >>> series = el.TimeSeries(np.arange(10.0) ** 2, dt=1.0)
+    >>> fitted = el.preprocess.Detrend().fit(series)
+    >>> bool(np.allclose(fitted.invert(fitted.apply(series)).values, series.values))
+    True
     """
 
     names: tuple[str, ...]
@@ -41,41 +57,77 @@ class FittedTransform(ABC):
             FittedTransform.kinds[cls.__name__.removeprefix("Fitted")] = cls
 
     @property
+    def labels(self) -> list[Label]:
+        """Name, unit and period of each variable."""
+        return list(zip(self.names, self.units, self.periods))
+
+    @property
+    def new_labels(self) -> list[Label]:
+        """Name, unit and period of each variable after `apply`."""
+        return self.labels
+
+    @property
     def new_names(self) -> tuple[str, ...]:
         """Names of the variables after `apply`."""
-        return self.names
+        return tuple(name for name, _, _ in self.new_labels)
 
     @property
     def new_units(self) -> tuple[str, ...]:
         """Units of the variables after `apply`."""
-        return self.units
+        return tuple(unit for _, unit, _ in self.new_labels)
 
     @property
     def new_periods(self) -> tuple[float | None, ...]:
         """Periods of the variables after `apply`, None for those that are not angles."""
-        return self.periods
+        return tuple(period for _, _, period in self.new_labels)
 
     @abstractmethod
     def apply(self, series: TimeSeries) -> TimeSeries:
-        """From physical variables to transformed ones."""
+        """Transform a series.
+
+        Parameters
+        ----------
+        series : TimeSeries
+            A series of the variables that the transform was fitted to.
+
+        Returns
+        -------
+        TimeSeries
+            The same samples in the new variables.
+        """
 
     @abstractmethod
     def invert(self, series: TimeSeries) -> TimeSeries:
-        """From transformed variables back to physical ones."""
+        """Undo the transform.
+
+        Parameters
+        ----------
+        series : TimeSeries
+            A series of the new variables, such as simulated paths.
+
+        Returns
+        -------
+        TimeSeries
+            The same samples in the original variables.
+        """
+
+    @property
+    def kind(self) -> str:
+        """Name of the transform that was fitted."""
+        return type(self).__name__.removeprefix("Fitted")
 
     def summary(self) -> str:
-        """One line on what was learned."""
-        return f"{type(self).__name__.removeprefix('Fitted')} of {listed(self.names)}"
+        """Describe in one line what was learned."""
+        return f"{self.kind} of {listed(self.names)}"
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data and arrays, which `preprocess.from_dict` takes back; `pack` parts them for a file."""
+        """Return plain data and arrays, for storage."""
         content = {f.name: getattr(self, f.name) for f in fields(self)}
-        plain = {name: list(v) if isinstance(v, tuple) else v for name, v in content.items()}
-        return {"kind": type(self).__name__.removeprefix("Fitted"), **plain}
+        return {"kind": self.kind, **{name: list(v) if isinstance(v, tuple) else v for name, v in content.items()}}
 
     @classmethod
-    def from_dict(cls, state: Mapping[str, Any]) -> "FittedTransform":
-        """The fitted transform that `to_dict` described."""
+    def _from_dict(cls, state: Mapping[str, Any]) -> "FittedTransform":
+        """Return the fitted transform that `to_dict` described."""
         state = {"periods": cls._periods_before_they_were_stored(state), **state}
         content = {f.name: state[f.name] for f in fields(cls)}
         arguments: dict[str, Any] = {name: tuple(v) if isinstance(v, list) else v for name, v in content.items()}
@@ -88,29 +140,26 @@ class FittedTransform(ABC):
 
     def _expect(self, series: TimeSeries, names: Sequence[str]) -> None:
         """Refuse a series of other variables, or one that counts time in another unit."""
-        kind = type(self).__name__.removeprefix("Fitted")
         if tuple(series.names) != tuple(names):
             raise DataError(
-                f"This {kind} takes the variables {listed(names)}, but the series has {listed(series.names)}."
+                f"This {self.kind} takes the variables {listed(names)}, but the series has {listed(series.names)}."
             )
         if self.time_unit and series.time_unit and self.time_unit != series.time_unit:
             raise DataError(
-                f"This {kind} counts time in {self.time_unit}, but the series in {series.time_unit}. "
+                f"This {self.kind} counts time in {self.time_unit}, but the series in {series.time_unit}. "
                 "Read it with the same `time_unit`."
             )
 
 
 class SegmentTransform(FittedTransform):
-    """A fitted transform that treats every segment on its own, row by row: all times are kept."""
+    """A fitted transform that works row by row: all times are kept."""
 
     def apply(self, series: TimeSeries) -> TimeSeries:
-        """From physical variables to transformed ones."""
         self._expect(series, self.names)
         segments = [self._forward(s, t) for s, t in zip(series.segments, series.times)]
         return series.with_segments(segments, names=self.new_names, units=self.new_units, periods=self.new_periods)
 
     def invert(self, series: TimeSeries) -> TimeSeries:
-        """From transformed variables back to physical ones."""
         self._expect(series, self.new_names)
         segments = [self._backward(s, t) for s, t in zip(series.segments, series.times)]
         return series.with_segments(segments, names=self.names, units=self.units, periods=self.periods)
@@ -123,7 +172,7 @@ class SegmentTransform(FittedTransform):
 
 
 def from_dict(state: Mapping[str, Any]) -> FittedTransform:
-    """The fitted transform that `FittedTransform.to_dict` described."""
+    """Return the fitted transform that `FittedTransform.to_dict` described."""
     kind = state.get("kind")
     if kind not in FittedTransform.kinds:
         known = ", ".join(sorted(FittedTransform.kinds))
@@ -131,13 +180,13 @@ def from_dict(state: Mapping[str, Any]) -> FittedTransform:
             f"There is no transform {kind!r} in this version of effective-langevin; known are {known}."
         )
     try:
-        return FittedTransform.kinds[kind].from_dict(state)
+        return FittedTransform.kinds[kind]._from_dict(state)
     except KeyError as error:
         raise ModelFileError(f"The stored {kind} lacks its entry {error}: the file is damaged.") from error
 
 
 def pack(state: Any, prefix: str = "preprocess") -> tuple[Any, dict[str, np.ndarray]]:
-    """Part the result of `to_dict` into what JSON holds and arrays by name, for the header and the body of a file."""
+    """Split the result of `to_dict` into what JSON holds and arrays by name, for the header and the body of a file."""
     if isinstance(state, np.ndarray):
         return {"array": prefix}, {prefix: state}
     if isinstance(state, dict | list):
@@ -163,5 +212,5 @@ def unpack(plain: Any, arrays: Mapping[str, np.ndarray]) -> Any:
 
 
 def described(series: TimeSeries) -> dict[str, Any]:
-    """The fields that every fitted transform takes over from its series."""
+    """Return the fields that every fitted transform takes over from its series."""
     return {"names": series.names, "units": series.units, "time_unit": series.time_unit, "periods": series.periods}

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..._core import checks
-from ..series import TimeSeries
+from ..series import Label, TimeSeries
 from .base import FittedTransform, Transform, described, from_dict
 
 
@@ -13,7 +13,17 @@ from .base import FittedTransform, Transform, described, from_dict
 class Chain:
     """Transforms in the order in which they are applied; each is fitted to what the ones before it leave.
 
-    A chain inside a chain counts as its steps.
+    Parameters
+    ----------
+    steps : list of transforms
+        A chain inside a chain counts as its steps.
+
+    Examples
+    --------
+    >>> series = el.TimeSeries(np.random.default_rng(0).normal(size=(100, 3)), dt=1.0)
+    >>> fitted, reduced = el.preprocess.Chain([el.preprocess.Detrend(), el.preprocess.PCA(2)]).fit_apply(series)
+    >>> reduced.names
+    ('PC1', 'PC2')
     """
 
     steps: Sequence[Transform]
@@ -28,15 +38,30 @@ class Chain:
 
     def fit(self, series: TimeSeries) -> "FittedChain":
         """Fit every step in turn."""
+        return self.fit_apply(series)[0]
+
+    def fit_apply(self, series: TimeSeries) -> tuple["FittedChain", TimeSeries]:
+        """Fit and apply every step in turn.
+
+        Parameters
+        ----------
+        series : TimeSeries
+            The series to transform.
+
+        Returns
+        -------
+        tuple of FittedChain and TimeSeries
+            The fitted chain and the transformed series.
+        """
         fitted, current = [], series
         for step in self.steps:
             fitted.append(step.fit(current))
             current = fitted[-1].apply(current)
-        return FittedChain(**described(series), steps=tuple(fitted))
+        return FittedChain(**described(series), steps=tuple(fitted)), current
 
 
 def as_chain(preprocess: Transform | Sequence[Transform] | None) -> Chain | None:
-    """The argument `preprocess` of `fit` as a chain: one transform, several, or none."""
+    """Return the argument `preprocess` of `fit` as a chain: one transform, several, or none."""
     steps = preprocess if isinstance(preprocess, list | tuple) else [] if preprocess is None else [preprocess]
     return Chain([checks.offers("preprocess", step, "fit", "Detrend() or PCA()") for step in steps]) if steps else None
 
@@ -48,51 +73,34 @@ class FittedChain(FittedTransform):
     steps: tuple[FittedTransform, ...]
 
     @property
-    def new_names(self) -> tuple[str, ...]:
-        """Names of the variables after the last step."""
-        return self.steps[-1].new_names
-
-    @property
-    def new_units(self) -> tuple[str, ...]:
-        """Units of the variables after the last step."""
-        return self.steps[-1].new_units
-
-    @property
-    def new_periods(self) -> tuple[float | None, ...]:
-        """Periods of the variables after the last step."""
-        return self.steps[-1].new_periods
+    def new_labels(self) -> list[Label]:
+        """Name, unit and period of each variable after the last step."""
+        return self.steps[-1].new_labels
 
     def apply(self, series: TimeSeries) -> TimeSeries:
-        """From physical variables to those after the last step."""
         for step in self.steps:
             series = step.apply(series)
         return series
 
     def invert(self, series: TimeSeries) -> TimeSeries:
-        """From the variables after the last step back to physical ones."""
         for step in reversed(self.steps):
             series = step.invert(series)
         return series
 
     def summary(self) -> str:
-        """One line per step."""
+        """Describe each step in one line."""
         return "\n".join(step.summary() for step in self.steps)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data and arrays, steps inside."""
+        """Return plain data and arrays, steps inside."""
         return {**super().to_dict(), "steps": [step.to_dict() for step in self.steps]}
 
     @classmethod
-    def from_dict(cls, state: Mapping[str, Any]) -> "FittedChain":
-        """The chain that `to_dict` described."""
-        return _join([from_dict(step) for step in state["steps"]])
+    def _from_dict(cls, state: Mapping[str, Any]) -> "FittedChain":
+        return join([from_dict(step) for step in state["steps"]])
 
 
-def chained(steps: Sequence[FittedTransform]) -> FittedChain | None:
-    """Fitted steps as one transform; none without any."""
-    return _join(steps) if steps else None
-
-
-def _join(steps: Sequence[FittedTransform]) -> FittedChain:
+def join(steps: Sequence[FittedTransform]) -> FittedChain:
+    """Return fitted steps as one transform."""
     first = steps[0]
     return FittedChain(first.names, first.units, first.time_unit, first.periods, tuple(steps))

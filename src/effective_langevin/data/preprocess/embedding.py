@@ -9,16 +9,27 @@ import numpy as np
 from ..._core import checks
 from ..._core.errors import DataError
 from ..._core.types import Samples
-from ..series import TimeSeries
+from ..series import Label, TimeSeries
 from .base import SegmentTransform, described
 
 
 @dataclass(frozen=True)
 class DelayEmbedding:
-    """y(t) = (x(t), x(t - lag_1), x(t - lag_2), ...), lags in steps; a single number is a single lag.
+    """Add delayed copies of the variables: y(t) = (x(t), x(t - lag_1), x(t - lag_2), ...).
 
-    The first max(lags) rows of every segment have no past and are lost (counted in `dropped`). Inversion gives the
-    present, x(t), and disregards the delayed copies: in simulated paths they need not agree with the path's own past.
+    The first max(lags) rows of every segment have no past and are lost (counted in `dropped`). Inversion returns the
+    present, x(t), and ignores the delayed copies: in simulated paths they need not agree with the path's past.
+
+    Parameters
+    ----------
+    lags : int or list of int, default (1,)
+        Lags in steps.
+
+    Examples
+    --------
+    >>> series = el.TimeSeries(np.arange(5.0), dt=1.0)
+    >>> el.preprocess.DelayEmbedding([1, 2]).fit(series).apply(series).values.tolist()
+    [[2.0, 1.0, 0.0], [3.0, 2.0, 1.0], [4.0, 3.0, 2.0]]
     """
 
     lags: int | Sequence[int] = (1,)
@@ -30,7 +41,7 @@ class DelayEmbedding:
         object.__setattr__(self, "lags", lags)
 
     def fit(self, series: TimeSeries) -> "FittedDelayEmbedding":
-        """Nothing is learned but the sampling interval, in which the lags are counted."""
+        """Note the sampling interval, in which the lags are counted."""
         assert isinstance(self.lags, tuple)
         return FittedDelayEmbedding(**described(series), lags=self.lags, dt=series.dt)
 
@@ -43,22 +54,11 @@ class FittedDelayEmbedding(SegmentTransform):
     dt: float
 
     @property
-    def new_names(self) -> tuple[str, ...]:
+    def new_labels(self) -> list[Label]:
         """x, y, x(t-1), y(t-1), ..., the numbers being steps."""
-        return (*self.names, *(f"{n}(t-{lag})" for lag in self.lags for n in self.names))
-
-    @property
-    def new_units(self) -> tuple[str, ...]:
-        """Units of the variables after `apply`."""
-        return self.units * (1 + len(self.lags))
-
-    @property
-    def new_periods(self) -> tuple[float | None, ...]:
-        """Periods of the variables after `apply`."""
-        return self.periods * (1 + len(self.lags))
+        return [*self.labels, *((f"{n}(t-{lag})", u, p) for lag in self.lags for n, u, p in self.labels)]
 
     def apply(self, series: TimeSeries) -> TimeSeries:
-        """From a series to one with its past beside it."""
         self._expect(series, self.names)
         if abs(series.dt / self.dt - 1) > 1e-6:
             raise DataError(f"These lags count steps of {self.dt:g}, but the series has dt = {series.dt:g}.")

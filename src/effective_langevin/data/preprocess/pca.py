@@ -7,7 +7,7 @@ import numpy as np
 from ..._core import checks
 from ..._core.errors import DataError
 from ..._core.types import Samples
-from ..series import TimeSeries
+from ..series import Label, TimeSeries
 from .base import SegmentTransform, described
 
 _DEFAULT_VARIANCE = 0.95
@@ -15,11 +15,25 @@ _DEFAULT_VARIANCE = 0.95
 
 @dataclass(frozen=True)
 class PCA:
-    """Keep the leading principal components: so many `components`, or enough for a share `variance` (default 0.95).
+    """Keep the leading principal components.
 
-    Variables are divided by their standard deviation first if `standardize`; default: if their units differ.
-    Inversion gives the part of the physical variables that the kept components explain, which is all of them if all
-    components are kept; what is missing is reported as `residual_variance` and, by variable, `residual_std`.
+    Inversion returns the part of the variables that the kept components explain. The rest is reported as
+    ``residual_variance`` and, by variable, ``residual_std``.
+
+    Parameters
+    ----------
+    components : int, optional
+        Number of components to keep.
+    variance : float, default 0.95
+        Share of the variance to keep, where `components` is not given.
+    standardize : bool, optional
+        Divide the variables by their standard deviation first. Default: if their units differ.
+
+    Examples
+    --------
+    >>> series = el.TimeSeries(np.random.default_rng(0).normal(size=(200, 3)) * [9, 1, 1], dt=1.0)
+    >>> el.preprocess.PCA(components=1).fit(series).summary()
+    'PCA keeps 1 of 3 components (98.0%); left out 2.01%'
     """
 
     components: int | None = None
@@ -35,11 +49,15 @@ class PCA:
         checks.one_of("standardize", self.standardize, [None, True, False])
 
     def fit(self, series: TimeSeries) -> "FittedPCA":
-        """Eigenvectors of the covariance of all samples; each points to where its largest loading is positive."""
+        """Compute eigenvectors of the covariance; each points to where its largest loading is positive."""
         samples = series.stacked()
         mean, scale = samples.mean(axis=0), np.ones(series.dimension)
         if len(set(series.units)) > 1 if self.standardize is None else self.standardize:
-            scale = _standard_deviations(samples, series)
+            scale = samples.std(axis=0)
+            constant = scale <= 1e-12 * np.abs(samples).max(axis=0)
+            if constant.any():
+                name = series.names[int(np.argmax(constant))]
+                raise DataError(f"Variable {name!r} is constant: it has no scale. Drop it.")
         vectors, variances = _eigenvectors((samples - mean) / scale)
         if not variances.sum() > 0:
             raise DataError("No variable of the series varies: there are no principal components.")
@@ -76,23 +94,13 @@ class FittedPCA(SegmentTransform):
     residual_std: np.ndarray
 
     @property
-    def new_names(self) -> tuple[str, ...]:
-        """PC1, PC2, ..."""
-        return tuple(f"PC{i + 1}" for i in range(self.vectors.shape[1]))
-
-    @property
-    def new_units(self) -> tuple[str, ...]:
-        """The common unit of the variables, if they have one and were not standardised."""
+    def new_labels(self) -> list[Label]:
+        """PC1, PC2, ..., in the common unit of the variables if they have one and were not standardised."""
         shared = self.units[0] if len(set(self.units)) == 1 and (self.scale == 1).all() else ""
-        return (shared,) * self.vectors.shape[1]
-
-    @property
-    def new_periods(self) -> tuple[None, ...]:
-        """Components are not angles."""
-        return (None,) * self.vectors.shape[1]
+        return [(f"PC{i + 1}", shared, None) for i in range(self.vectors.shape[1])]
 
     def summary(self) -> str:
-        """The share of the variance that each component explains, and what is left out."""
+        """Describe the share of the variance that each component explains, and what is left out."""
         shares = ", ".join(f"{share:.1%}" for share in self.explained_variance[:8])
         kept = f"PCA keeps {self.vectors.shape[1]} of {len(self.names)} components ({shares}"
         return f"{kept}{', ...' if len(self.explained_variance) > 8 else ''}); left out {self.residual_variance:.2%}"
@@ -104,16 +112,8 @@ class FittedPCA(SegmentTransform):
         return (values @ self.vectors.T) * self.scale + self.mean
 
 
-def _standard_deviations(samples: Samples, series: TimeSeries) -> np.ndarray:
-    std = samples.std(axis=0)
-    constant = std <= 1e-12 * np.abs(samples).max(axis=0)
-    if constant.any():
-        raise DataError(f"Variable {series.names[int(np.argmax(constant))]!r} is constant: it has no scale. Drop it.")
-    return std
-
-
 def _eigenvectors(centred: Samples) -> tuple[np.ndarray, np.ndarray]:
-    """Eigenvectors and eigenvalues of the covariance, largest first; with few samples, only those that they span."""
+    """Compute eigenvectors and eigenvalues of the covariance, largest first; with few samples, those that they span."""
     count, width = centred.shape
     if width <= count:
         variances, vectors = np.linalg.eigh(centred.T @ centred / count)

@@ -11,7 +11,7 @@ from ..._core import checks
 from ..._core.errors import DataError
 from ..._core.types import Samples
 from .. import angles
-from ..series import TimeSeries
+from ..series import Label, TimeSeries
 from .base import SegmentTransform, described
 
 _LARGEST_EXPONENT = 2.0
@@ -53,22 +53,13 @@ class FittedPeriodic(SegmentTransform):
     lowest: np.ndarray
 
     @property
-    def new_names(self) -> tuple[str, ...]:
-        """Names of the variables after `apply`."""
-        pairs = [(f"cos({n})", f"sin({n})") if i in self.columns else (n,) for i, n in enumerate(self.names)]
-        return tuple(name for pair in pairs for name in pair)
-
-    @property
-    def new_units(self) -> tuple[str, ...]:
-        """Units of the variables after `apply`."""
-        pairs = [("", "") if i in self.columns else (u,) for i, u in enumerate(self.units)]
-        return tuple(unit for pair in pairs for unit in pair)
-
-    @property
-    def new_periods(self) -> tuple[float | None, ...]:
-        """Periods of the variables after `apply`."""
-        pairs = [(None, None) if i in self.columns else (p,) for i, p in enumerate(self.periods)]
-        return tuple(period for pair in pairs for period in pair)
+    def new_labels(self) -> list[Label]:
+        """An angle is replaced by its cos and its sin, without unit and period."""
+        pairs = [
+            [(f"{f}({label[0]})", "", None) for f in ("cos", "sin")] if i in self.columns else [label]
+            for i, label in enumerate(self.labels)
+        ]
+        return [label for pair in pairs for label in pair]
 
     @staticmethod
     def _periods_before_they_were_stored(state: Mapping[str, Any]) -> list[float | None]:
@@ -105,7 +96,19 @@ class FittedPeriodic(SegmentTransform):
 
 @dataclass(frozen=True)
 class Log:
-    """The natural logarithm of positive variables (default: all)."""
+    """Take the natural logarithm of positive variables.
+
+    Parameters
+    ----------
+    variables : str or list of str, optional
+        Names of the variables. Default: all.
+
+    Examples
+    --------
+    >>> series = el.TimeSeries(np.exp([0.0, 1.0, 2.0]), dt=1.0)
+    >>> el.preprocess.Log().fit(series).apply(series).values.ravel().round(3).tolist()
+    [0.0, 1.0, 2.0]
+    """
 
     variables: Sequence[str] | None = None
 
@@ -113,7 +116,7 @@ class Log:
         object.__setattr__(self, "variables", _as_names(self.variables))
 
     def fit(self, series: TimeSeries) -> "FittedPower":
-        """Nothing is learned; the variables must be positive."""
+        """Check that the variables are positive."""
         columns = _columns(self.variables, series)
         _check_positive(series, columns, "Log")
         return FittedPower(**described(series), columns=columns, exponents=np.zeros(len(columns)), label="log")
@@ -121,10 +124,23 @@ class Log:
 
 @dataclass(frozen=True)
 class BoxCox:
-    """(x^a - 1) / a of positive variables (default: all), the logarithm for a = 0.
+    """Replace positive variables by (x^a - 1) / a, or their logarithm for a = 0.
 
-    Without an `exponent`, each variable gets the one between 0 and 2 that makes it most Gaussian (maximum likelihood).
-    A path that leaves the range of the transform, below -1/a, comes back as 0.
+    A path that leaves the range of the transform, below -1/a, is returned as 0.
+
+    Parameters
+    ----------
+    variables : str or list of str, optional
+        Names of the variables. Default: all.
+    exponent : float, optional
+        The exponent a. Default: for each variable the one between 0 and 2 of largest likelihood, which makes the
+        variable most Gaussian.
+
+    Examples
+    --------
+    >>> series = el.TimeSeries(np.array([1.0, 4.0, 9.0]), dt=1.0)
+    >>> el.preprocess.BoxCox(exponent=0.5).fit(series).apply(series).values.ravel().tolist()
+    [0.0, 2.0, 4.0]
     """
 
     variables: Sequence[str] | None = None
@@ -153,27 +169,17 @@ class FittedPower(SegmentTransform):
     label: str
 
     @property
-    def new_names(self) -> tuple[str, ...]:
-        """Names of the variables after `apply`."""
-        return tuple(f"{self.label}({n})" if i in self.columns else n for i, n in enumerate(self.names))
-
-    @property
-    def new_units(self) -> tuple[str, ...]:
-        """Units of the variables after `apply`."""
-        return tuple("" if i in self.columns else u for i, u in enumerate(self.units))
-
-    @property
-    def new_periods(self) -> tuple[float | None, ...]:
-        """Periods of the variables after `apply`; what was transformed is not an angle."""
-        return tuple(None if i in self.columns else p for i, p in enumerate(self.periods))
+    def new_labels(self) -> list[Label]:
+        """A transformed variable has no unit and is not an angle."""
+        new = [(f"{self.label}({name})", "", None) for name in self.names]
+        return [new[i] if i in self.columns else label for i, label in enumerate(self.labels)]
 
     def summary(self) -> str:
-        """The exponent of each variable."""
+        """Describe the exponent of each variable."""
         per = ", ".join(f"{self.names[c]} {a:.3g}" for c, a in zip(self.columns, self.exponents))
         return f"Power transform with exponents {per} (0 is the logarithm)"
 
     def apply(self, series: TimeSeries) -> TimeSeries:
-        """From physical variables to transformed ones; refuses a value that is not positive."""
         self._expect(series, self.names)
         _check_positive(series, self.columns, "Log" if self.label == "log" else "BoxCox")
         return super().apply(series)
@@ -191,7 +197,7 @@ class FittedPower(SegmentTransform):
 
 
 def _best_exponent(samples: np.ndarray) -> float:
-    """The exponent a of largest likelihood, (a - 1) <ln x> - ln(var y) / 2, with x in units of its geometric mean."""
+    """Maximise the likelihood (a - 1) <ln x> - ln(var y) / 2 over the exponent a, x in units of its geometric mean."""
     from scipy.optimize import minimize_scalar
 
     logs = np.log(samples)

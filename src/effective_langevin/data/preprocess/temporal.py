@@ -1,5 +1,6 @@
 """Transforms that know what time it is: trend, seasonal cycle, phase of a forcing."""
 
+from abc import abstractmethod
 from dataclasses import dataclass
 
 import numpy as np
@@ -8,7 +9,7 @@ from numpy.polynomial import legendre
 from ..._core import checks
 from ..._core.errors import DataError
 from ..._core.types import Samples
-from ..series import TimeSeries
+from ..series import Label, TimeSeries
 from .base import SegmentTransform, described
 
 _DEFAULT_HARMONICS = 4
@@ -18,7 +19,18 @@ _DEFAULT_HARMONICS = 4
 class Detrend:
     """Remove a polynomial trend in time, common to all records; the mean stays.
 
-    A trend is known only where it was fitted: outside, it keeps the value it had at the end, unless `extrapolate`.
+    Parameters
+    ----------
+    degree : int, default 1
+        Degree of the polynomial.
+    extrapolate : bool, default False
+        Continue the trend beyond the fitted record. Otherwise it keeps the value that it had at the end.
+
+    Examples
+    --------
+    >>> series = el.TimeSeries(3 + 0.5 * np.arange(10.0), dt=1.0)
+    >>> el.preprocess.Detrend().fit(series).summary()
+    'Detrend of degree 1: change over the record x1 +4.5'
     """
 
     degree: int = 1
@@ -29,7 +41,7 @@ class Detrend:
         checks.instance_of("extrapolate", self.extrapolate, (bool,))
 
     def fit(self, series: TimeSeries) -> "FittedDetrend":
-        """Least squares over all samples."""
+        """Fit the trend by least squares over all samples."""
         checks.enough_samples(series.n_samples, self.degree + 2, f"a trend of degree {self.degree}")
         times = np.concatenate(series.times)
         span = np.array([times.min(), times.max()])
@@ -40,29 +52,40 @@ class Detrend:
 
 
 @dataclass(frozen=True, eq=False)
-class FittedDetrend(SegmentTransform):
+class _Removal(SegmentTransform):
+    """A fitted transform that subtracts a function of time."""
+
+    @abstractmethod
+    def removed(self, times: np.ndarray) -> Samples:
+        """Return what is removed, (time, var)."""
+
+    def _forward(self, values: Samples, times: np.ndarray) -> Samples:
+        return values - self.removed(times)
+
+    def _backward(self, values: Samples, times: np.ndarray) -> Samples:
+        return values + self.removed(times)
+
+    def _describe(self, sizes: list[str]) -> str:
+        return ", ".join(f"{n} {s} {u}".rstrip() for n, s, u in zip(self.names[:8], sizes, self.units))
+
+
+@dataclass(frozen=True, eq=False)
+class FittedDetrend(_Removal):
     """A trend sum_k c_k P_k(tau) with mean zero over the fitted samples, tau from -1 to 1 over `span`."""
 
     span: np.ndarray
     coefficients: np.ndarray
     extrapolate: bool
 
-    def trend(self, times: np.ndarray) -> Samples:
-        """What is removed, (time, var)."""
+    def removed(self, times: np.ndarray) -> Samples:
+        """Return the trend, (time, var)."""
         times = times if self.extrapolate else np.clip(times, *self.span)
         return legendre.legvander(_scaled(times, self.span), len(self.coefficients) - 1) @ self.coefficients
 
     def summary(self) -> str:
-        """How much each variable changed over the record."""
-        change = np.diff(self.trend(self.span), axis=0)[0]
-        per = ", ".join(f"{n} {c:+.3g} {u}".rstrip() for n, c, u in zip(self.names[:8], change, self.units))
-        return f"Detrend of degree {len(self.coefficients) - 1}: change over the record {per}"
-
-    def _forward(self, values: Samples, times: np.ndarray) -> Samples:
-        return values - self.trend(times)
-
-    def _backward(self, values: Samples, times: np.ndarray) -> Samples:
-        return values + self.trend(times)
+        """Describe how much each variable changed over the record."""
+        change = [f"{c:+.3g}" for c in np.diff(self.removed(self.span), axis=0)[0]]
+        return f"Detrend of degree {len(self.coefficients) - 1}: change over the record {self._describe(change)}"
 
 
 def _scaled(times: np.ndarray, span: np.ndarray) -> np.ndarray:
@@ -71,10 +94,22 @@ def _scaled(times: np.ndarray, span: np.ndarray) -> np.ndarray:
 
 @dataclass(frozen=True)
 class RemoveSeasonalCycle:
-    """Remove the mean cycle of a known period (in the unit of time of the series); the mean stays.
+    """Remove the mean cycle of a known period; the mean stays.
 
-    The cycle is a sum of `harmonics` sines and cosines; default: 4, or as many as the sampling resolves. Only the cycle
-    of the mean is removed: if the variance has a season too, it stays in the series.
+    Only the cycle of the mean is removed: a seasonal variance stays in the series.
+
+    Parameters
+    ----------
+    period : float
+        Period, in the unit of time of the series.
+    harmonics : int, optional
+        Number of sines and cosines of the cycle. Default: 4, or as many as the sampling resolves.
+
+    Examples
+    --------
+    >>> series = el.TimeSeries(np.cos(2 * np.pi * np.arange(120) / 12), dt=1.0, time_unit="month")
+    >>> el.preprocess.RemoveSeasonalCycle(period=12).fit(series).summary()
+    'RemoveSeasonalCycle of period 12 month: peak to peak x1 2'
     """
 
     period: float
@@ -86,7 +121,7 @@ class RemoveSeasonalCycle:
             checks.integer_at_least("harmonics", self.harmonics, 1)
 
     def fit(self, series: TimeSeries) -> "FittedRemoveSeasonalCycle":
-        """Least squares of harmonics and mean over all samples."""
+        """Fit harmonics and mean by least squares over all samples."""
         harmonics = self._resolved_harmonics(series)
         times = np.concatenate(series.times)
         covered = float(np.ptp(times)) + series.dt
@@ -102,7 +137,7 @@ class RemoveSeasonalCycle:
         return FittedRemoveSeasonalCycle(**described(series), period=float(self.period), coefficients=coefficients)
 
     def _resolved_harmonics(self, series: TimeSeries) -> int:
-        """As many as asked for, or four, if the sampling resolves them: two samples in the shortest period."""
+        """Return the number of harmonics, which the sampling must resolve: two samples in the shortest period."""
         resolved = int(self.period / (2 * series.dt) * (1 + 1e-9))
         harmonics = min(_DEFAULT_HARMONICS, resolved) if self.harmonics is None else self.harmonics
         if not 1 <= harmonics <= resolved:
@@ -114,38 +149,44 @@ class RemoveSeasonalCycle:
 
 
 @dataclass(frozen=True, eq=False)
-class FittedRemoveSeasonalCycle(SegmentTransform):
+class FittedRemoveSeasonalCycle(_Removal):
     """A cycle sum_k a_k cos(2 pi k t / period) + b_k sin(2 pi k t / period); coefficients (a_1, b_1, a_2, ...)."""
 
     period: float
     coefficients: np.ndarray
 
-    def cycle(self, times: np.ndarray) -> Samples:
-        """What is removed, (time, var)."""
+    def removed(self, times: np.ndarray) -> Samples:
+        """Return the cycle, (time, var)."""
         return _harmonics(times, self.period, len(self.coefficients) // 2) @ self.coefficients
 
     def summary(self) -> str:
-        """The size of the cycle of each variable."""
-        swing = np.ptp(self.cycle(np.linspace(0, self.period, 400)), axis=0)
-        per = ", ".join(f"{n} {s:.3g} {u}".rstrip() for n, s, u in zip(self.names[:8], swing, self.units))
-        return f"RemoveSeasonalCycle of period {self.period:g} {self.time_unit}".rstrip() + f": peak to peak {per}"
-
-    def _forward(self, values: Samples, times: np.ndarray) -> Samples:
-        return values - self.cycle(times)
-
-    def _backward(self, values: Samples, times: np.ndarray) -> Samples:
-        return values + self.cycle(times)
+        """Describe the size of the cycle of each variable."""
+        swing = [f"{s:.3g}" for s in np.ptp(self.removed(np.linspace(0, self.period, 400)), axis=0)]
+        label = f"RemoveSeasonalCycle of period {self.period:g} {self.time_unit}".rstrip()
+        return f"{label}: peak to peak {self._describe(swing)}"
 
 
 def _harmonics(times: np.ndarray, period: float, harmonics: int) -> np.ndarray:
-    """cos and sin of the first harmonics, (time, 2 harmonics)."""
+    """Return cos and sin of the first harmonics, (time, 2 harmonics)."""
     angle = 2 * np.pi * (times / period % 1.0)[:, None] * np.arange(1, harmonics + 1)
     return np.stack([np.cos(angle), np.sin(angle)], axis=-1).reshape(len(times), -1)
 
 
 @dataclass(frozen=True)
 class PhaseAugmentation:
-    """Add cos and sin of the phase of a forcing of known period as two variables; inversion takes them away again."""
+    """Add cos and sin of the phase of a forcing as two variables; inversion removes them.
+
+    Parameters
+    ----------
+    period : float
+        Period of the forcing, in the unit of time of the series.
+
+    Examples
+    --------
+    >>> series = el.TimeSeries(np.arange(5.0), dt=1.0)
+    >>> el.preprocess.PhaseAugmentation(period=4).fit(series).apply(series).names
+    ('x1', 'cos(2pi t/4)', 'sin(2pi t/4)')
+    """
 
     period: float
 
@@ -153,7 +194,7 @@ class PhaseAugmentation:
         checks.positive_number("period", self.period)
 
     def fit(self, series: TimeSeries) -> "FittedPhaseAugmentation":
-        """Nothing is learned but the description of the series."""
+        """Note the labels of the series."""
         return FittedPhaseAugmentation(**described(series), period=float(self.period))
 
 
@@ -164,19 +205,9 @@ class FittedPhaseAugmentation(SegmentTransform):
     period: float
 
     @property
-    def new_names(self) -> tuple[str, ...]:
-        """Names of the variables after `apply`."""
-        return (*self.names, f"cos(2pi t/{self.period:g})", f"sin(2pi t/{self.period:g})")
-
-    @property
-    def new_units(self) -> tuple[str, ...]:
-        """Units of the variables after `apply`."""
-        return (*self.units, "", "")
-
-    @property
-    def new_periods(self) -> tuple[float | None, ...]:
-        """Periods of the variables after `apply`."""
-        return (*self.periods, None, None)
+    def new_labels(self) -> list[Label]:
+        """The variables, then cos and sin."""
+        return [*self.labels, *((f"{name}(2pi t/{self.period:g})", "", None) for name in ("cos", "sin"))]
 
     def _forward(self, values: Samples, times: np.ndarray) -> Samples:
         return np.hstack([values, _harmonics(times, self.period, 1)])
