@@ -213,7 +213,7 @@ def test_starting_at_moves_every_record_and_keeps_the_gaps():
 
 def test_segments_are_replaced_one_for_one_unless_their_places_are_given():
     series = el.TimeSeries(counted(6), dt=1.0)
-    with pytest.raises(el.ArgumentError, match="Argument `segments` must have 1 entries, as before, but got 2"):
+    with pytest.raises(el.ArgumentError, match="Argument `segments` must be a list of 1, as before, but got 2"):
         series.with_segments([counted(2), counted(3)])
     assert series.with_segments([counted(2), counted(3)], places=[(0, 0.0), (0, 3.0)]).starts == (0.0, 3.0)
 

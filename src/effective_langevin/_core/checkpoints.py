@@ -13,58 +13,51 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import jax
 import numpy as np
 
+from . import files
 from .errors import ArgumentError
 
-_folder: ContextVar["_Folder | None"] = ContextVar("checkpoint_folder", default=None)
-_PATTERN = "checkpoint-{}.npz"
-
-
-@dataclass(frozen=True)
-class _Folder:
-    path: Path
-    every: float
+# The folder, and the seconds between two checkpoints.
+_folder: ContextVar[tuple[Path, float] | None] = ContextVar("checkpoint_folder", default=None)
 
 
 @contextmanager
 def kept_in(folder: str | os.PathLike, every: float = 10.0) -> Iterator[None]:
-    """Keep checkpoints in `folder`, at most one per `every` seconds; they go once the work inside has succeeded."""
+    """Keep checkpoints in `folder`, at most one per `every` seconds; delete them once the work inside has succeeded."""
     path = Path(folder)
     try:
         path.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise ArgumentError(f"Cannot keep checkpoints in {path}: {error}.") from error
-    token = _folder.set(_Folder(path, every))
+    token = _folder.set((path, every))
     try:
         yield
     finally:
         _folder.reset(token)
-    for file in path.glob(_PATTERN.format("*")):
+    for file in path.glob("checkpoint-*.npz"):
         file.unlink()
 
 
 class Checkpoint:
-    """The kept state of one piece of work; without a folder it does nothing."""
+    """The kept state of one piece of work; without a path it does nothing."""
 
     def __init__(self, path: Path | None, every: float):
         self.path, self.every, self.last = path, every, time.monotonic()
         self.pending: tuple[Any, dict[str, Any]] | None = None
 
     def restored(self, state: Any) -> tuple[Any, dict[str, Any]]:
-        """The kept state, in the form of `state`, and the notes kept with it; `state` itself if none was kept."""
+        """Return the kept state, in the form of `state`, and its notes; `state` itself if none was kept."""
         if self.path is None or not self.path.is_file():
             return state, {}
+        leaves, structure = jax.tree.flatten(state)
         with np.load(self.path) as file:
-            kept = [file[f"leaf{i}"] for i in range(len(jax.tree.leaves(state)))]
-            notes = json.loads(str(file["notes"]))
-        leaves = [jax.numpy.asarray(new, old.dtype) for old, new in zip(jax.tree.leaves(state), kept)]
-        return jax.tree.unflatten(jax.tree.structure(state), leaves), notes
+            kept = [jax.numpy.asarray(file[f"leaf{i}"], leaf.dtype) for i, leaf in enumerate(leaves)]
+            return jax.tree.unflatten(structure, kept), json.loads(str(file["notes"]))
 
     def keep(self, state: Any, notes: dict[str, Any]) -> None:
         """Remember the state; write it if the last writing is long enough ago."""
@@ -78,23 +71,16 @@ class Checkpoint:
             return
         state, notes = self.pending
         arrays = {f"leaf{i}": np.asarray(leaf) for i, leaf in enumerate(jax.tree.leaves(state))}
-        temporary = self.path.with_name(f".{self.path.name}.{os.getpid()}.part")
-        try:
-            with temporary.open("wb") as file:
-                np.savez(file, allow_pickle=False, notes=np.array(json.dumps(notes)), **arrays)
-            os.replace(temporary, self.path)
-        finally:
-            temporary.unlink(missing_ok=True)
+        with files.replaced(self.path) as temporary, temporary.open("wb") as file:
+            np.savez(file, allow_pickle=False, notes=np.array(json.dumps(notes)), **arrays)
         self.pending, self.last = None, time.monotonic()
 
 
 @contextmanager
 def of(settings: Any, arrays: Any) -> Iterator[Checkpoint]:
-    """The checkpoint of a piece of work defined by its settings and arrays; an interrupt leaves the last state."""
-    folder = _folder.get()
-    checkpoint = Checkpoint(None, 0.0)
-    if folder is not None:
-        checkpoint = Checkpoint(folder.path / _PATTERN.format(_digest(settings, arrays)), folder.every)
+    """Open the checkpoint of a piece of work defined by its settings and arrays; an interrupt leaves the last state."""
+    folder, every = _folder.get() or (None, 0.0)
+    checkpoint = Checkpoint(folder and folder / f"checkpoint-{_digest(settings, arrays)}.npz", every)
     try:
         yield checkpoint
     finally:

@@ -7,7 +7,7 @@ A stage says `with progress.task("Training", total=100) as advance: advance(1)`.
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from contextvars import ContextVar
 from typing import Protocol
 
@@ -39,8 +39,7 @@ def task(name: str, total: float) -> Iterator[Advance]:
 class _Lines:
     """Progress on something that is not a terminal: a plain line every few seconds."""
 
-    def __init__(self, every: float = 5.0):
-        self.every = every
+    every = 5.0
 
     def task(self, name: str, total: float) -> Advance:
         done, started, last = 0.0, time.monotonic(), time.monotonic()
@@ -51,9 +50,8 @@ class _Lines:
             now = time.monotonic()
             if now - last >= self.every or done >= total:
                 last = now
-                print(
-                    f"{name}: {100 * done / total:3.0f} % after {now - started:.0f} s {note}".rstrip(), file=sys.stderr
-                )
+                line = f"{name}: {100 * done / total:3.0f} % after {now - started:.0f} s {note}"
+                print(line.rstrip(), file=sys.stderr)
 
         return advance
 
@@ -72,26 +70,17 @@ class _Bars:
 @contextmanager
 def shown() -> Iterator[None]:
     """Show the progress of everything that runs inside this block."""
-    if sys.stderr.isatty():
-        from rich.console import Console
-        from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+    with ExitStack() as stack:
+        display: Display = _Lines()
+        if sys.stderr.isatty():
+            from rich.console import Console
+            from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
-        columns = (
-            TextColumn("{task.description:<28}"),
-            BarColumn(),
-            TextColumn("{task.percentage:>3.0f} %"),
-            TimeElapsedColumn(),
-            TimeRemainingColumn(),
-            TextColumn("{task.fields[note]}"),
-        )
-        with Progress(*columns, console=Console(stderr=True)) as bars:
-            token = _display.set(_Bars(bars))
-            try:
-                yield
-            finally:
-                _display.reset(token)
-    else:
-        token = _display.set(_Lines())
+            percent = TextColumn("{task.percentage:>3.0f} %")
+            columns = (TextColumn("{task.description:<28}"), BarColumn(), percent, TimeElapsedColumn())
+            more = (TimeRemainingColumn(), TextColumn("{task.fields[note]}"))
+            display = _Bars(stack.enter_context(Progress(*columns, *more, console=Console(stderr=True))))
+        token = _display.set(display)
         try:
             yield
         finally:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from .._core import checks, progress
+from .._core import progress
 from .._core.errors import ArgumentError, ModelFileError
 from . import options as o
 from .output import complain, say, show_table, show_validation, tell
@@ -56,7 +56,8 @@ def demo(
     from .settings import Settings
 
     size = {"quick": quick, "paper_scale": paper_scale}
-    checks.at_most_one_of(size)
+    if quick and paper_scale:
+        raise ArgumentError("The options --quick and --paper-scale exclude each other: give one.")
     settings = Settings.for_demo(system, seed=seed, settle=bool(settle), **size)
     if paper_scale and not yes and (hours := estimated_hours(choose_demo(system, **size))):
         raise ArgumentError(

@@ -59,7 +59,7 @@ class RunFolder:
     @property
     def resumable(self) -> bool:
         """Whether an unfinished training is there to be continued."""
-        return self.checkpoints.is_dir() and any(self.checkpoints.glob("*.npz"))
+        return self.checkpoints.is_dir() and any(self.checkpoints.glob("checkpoint-*.npz"))
 
     @property
     def model_path(self) -> Path:

@@ -125,7 +125,8 @@ class TimeSeries:
         `dropped`. Where the number of variables changes, no variable is an angle unless `periods` says so.
         """
         if places is None:
-            checks.same_length("segments", segments, self.segments)
+            if len(segments) != len(self.segments):
+                raise checks.refused("segments", f"a list of {len(self.segments)}, as before", len(segments))
             places = list(zip(self.records, self.starts))
         new = copy.copy(self)
         kept = [(s, place) for s, place in zip(segments, places) if len(s)]

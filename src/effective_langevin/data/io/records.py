@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..._core import checks
-from ..._core.errors import DataError
+from ..._core.errors import ArgumentError, DataError
 from ..series import Label, Periods, TimeSeries
 from .times import Stamps, agree, resample, to_grid
 
@@ -38,7 +38,8 @@ class ReadOptions:
             checks.not_empty("variables", wanted, "one name or more")
             object.__setattr__(self, "variables", wanted)
         checks.optional_positive_number("dt", self.dt)
-        object.__setattr__(self, "resample", checks.switch_or_positive("resample", self.resample))
+        if not isinstance(self.resample, bool):
+            checks.optional_positive_number("resample", self.resample)
         checks.instance_of("join", self.join, (bool,))
 
     @property
@@ -140,8 +141,11 @@ def _place(record: Record, options: ReadOptions, unit: str) -> tuple[np.ndarray,
         raise DataError(grid.complaint)
     spacing = f"{grid.dt:g} {grid.unit}".rstrip()
     if options.dt is not None:
-        hint = f"Leave `dt` out, or pass time=False to ignore the time coordinate of {record.where}."
-        checks.agrees("dt", options.dt, spacing, agree(options.dt, options.time_unit or "", grid), hint)
+        if not agree(options.dt, options.time_unit or "", grid):
+            raise ArgumentError(
+                f"Argument `dt` is {options.dt!r}, but the time coordinate is spaced by {spacing}. Leave `dt` out, or "
+                f"pass time=False to ignore the time coordinate of {record.where}."
+            )
     elif record.dt is not None and not options.resample and not agree(record.dt, record.dt_unit, grid):
         raise DataError(
             f"{record.where} notes dt = {record.dt:g} {record.dt_unit}".rstrip() + f", but its time stamps are "

@@ -37,7 +37,8 @@ class DelayEmbedding:
     def __post_init__(self):
         given = [self.lags] if isinstance(self.lags, Integral) else self.lags
         lags = checks.integers_at_least("lags", list(given) if np.iterable(given) else given, 1)
-        checks.distinct("lags", lags)
+        if not lags or len(set(lags)) < len(lags):
+            raise checks.refused("lags", "a list of one or more distinct entries", lags)
         object.__setattr__(self, "lags", lags)
 
     def fit(self, series: TimeSeries) -> "FittedDelayEmbedding":

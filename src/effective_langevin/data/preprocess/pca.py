@@ -78,7 +78,8 @@ class PCA:
         if self.components is None:
             enough = np.flatnonzero(np.cumsum(share) >= (self.variance or _DEFAULT_VARIANCE) - 1e-12)
             return int(enough[0]) + 1
-        checks.at_most("components", self.components, len(share), "as many as the samples have")
+        if self.components > len(share):
+            raise checks.refused("components", f"at most {len(share)}, as many as the samples have", self.components)
         return self.components
 
 
