@@ -1,3 +1,4 @@
+import inspect
 import subprocess
 import sys
 
@@ -94,8 +95,7 @@ def test_the_pages_build_without_a_warning_and_load_nothing_from_elsewhere(built
 @pytest.mark.integration
 def test_every_public_name_is_in_the_reference(built):
     reference = (built / "api.html").read_text(encoding="utf-8")
-    public = [f"effective_langevin.{name}" for name in el.__all__ if name not in ("preprocess", "systems")]
-    public += [
-        f"effective_langevin.{m.__name__.split('.')[-1]}.{n}" for m in (el.preprocess, el.systems) for n in m.__all__
-    ]
+    modules = {name: getattr(el, name) for name in el.__all__ if inspect.ismodule(getattr(el, name))}
+    public = [f"effective_langevin.{name}" for name in el.__all__ if name not in modules]
+    public += [f"effective_langevin.{name}.{inner}" for name, module in modules.items() for inner in module.__all__]
     assert not [name for name in public if f'id="{name}"' not in reference]
