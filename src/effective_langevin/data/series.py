@@ -24,13 +24,43 @@ Label = tuple[str, str, float | None]  # name, unit and period of a variable
 class TimeSeries:
     """A stationary multivariate series sampled every `dt`.
 
-    Accepts (time, var), (member, time, var), or a list of (time, var) records of unequal length. Rows with a NaN are
-    dropped and the record is split there, so that no lag ever crosses a gap or the border between two records.
+    Rows with a NaN are dropped and the record is split there, so that no lag ever crosses a gap or the border between
+    two records.
 
-    `periods` declares angles: one entry per variable, its period or None (also a dictionary of periods by name).
+    Parameters
+    ----------
+    values : array (time, var) or (member, time, var), or list of arrays (time, var)
+        Samples of one record, of members of equal length, or of records of any length. NaN marks missing samples.
+    dt : float
+        Sampling interval, in your unit of time.
+    names : list of str, optional
+        One name per variable. Default: x1, x2, ...
+    units : list of str, optional
+        One unit per variable. Default: none.
+    periods : list of float or None, or dict of float by name, optional
+        Period of each variable that is an angle, None for the others. Default: no angles.
+    time_unit : str, default ""
+        Unit of `dt`.
+    start : float or list of float, default 0
+        Time of the first row, for all records or for each of them.
 
-    `start` is the time of the first row, one number for all records or one per record. Segment i is a piece of record
-    `records[i]` and begins at time `starts[i]`; a gap advances that time by as many steps as rows were dropped.
+    Attributes
+    ----------
+    segments : tuple of arrays (time, var)
+        Stretches without gaps.
+    starts : tuple of float
+        Time at which each segment begins.
+    records : tuple of int
+        Number of the record to which each segment belongs.
+    dropped : int
+        Number of dropped rows.
+
+    Examples
+    --------
+    >>> values = np.random.default_rng(0).normal(size=(100, 2))
+    >>> values[40] = np.nan
+    >>> el.TimeSeries(values, dt=0.5, names=["T", "h"], time_unit="day")
+    TimeSeries(99 samples of T, h in 2 segments, dt=0.5 day, 1 row with NaN dropped)
     """
 
     segments: tuple[Samples, ...]
@@ -84,7 +114,7 @@ class TimeSeries:
 
     @property
     def duration(self) -> float:
-        """Time covered by usable samples."""
+        """Time covered by the usable samples."""
         return self.n_samples * self.dt
 
     @property
@@ -103,7 +133,17 @@ class TimeSeries:
         return self.segments[0] if len(self.segments) == 1 else np.stack(self.segments)
 
     def stacked(self, dtype: Any = None) -> Samples:
-        """All samples, (sample, var), without regard to time; in their own precision unless another is asked for."""
+        """Return the samples of all segments in one array.
+
+        Parameters
+        ----------
+        dtype : dtype, optional
+            Precision of the result. Default: that of the samples.
+
+        Returns
+        -------
+        array (sample, var)
+        """
         if len(self.segments) == 1:
             return self.segments[0] if dtype is None else self.segments[0].astype(dtype, copy=False)
         return np.concatenate(self.segments, dtype=dtype, casting="same_kind")
@@ -118,11 +158,24 @@ class TimeSeries:
         periods: Sequence[float | None] | None = None,
         lost: int = 0,
     ) -> "TimeSeries":
-        """The same description around other samples.
+        """Return the same description around other samples.
 
-        `places` gives the record and the start of each segment; without it they stay as they are, which needs as many
-        segments as before. `names`, `units` and `periods` replace those of the variables, `lost` rows are added to
-        `dropped`. Where the number of variables changes, no variable is an angle unless `periods` says so.
+        Parameters
+        ----------
+        segments : list of arrays (time, var)
+            The new samples; empty segments are left out.
+        places : list of tuple of int and float, optional
+            Record and start of each segment. Default: as before, for as many segments.
+        names, units : list of str, optional
+            Labels of the new variables. Default: as before.
+        periods : list of float or None, optional
+            Periods of the new variables. Default: as before; no angles if the number of variables changes.
+        lost : int, default 0
+            Number of rows to add to `dropped`.
+
+        Returns
+        -------
+        TimeSeries
         """
         if places is None:
             if len(segments) != len(self.segments):
@@ -143,25 +196,68 @@ class TimeSeries:
         return new
 
     def starting_at(self, time: float) -> "TimeSeries":
-        """The same samples with every record beginning at `time`; gaps keep their width."""
+        """Return the same samples with every record beginning at another time.
+
+        Parameters
+        ----------
+        time : float
+            The new start; gaps keep their width.
+
+        Returns
+        -------
+        TimeSeries
+        """
         (time,) = checks.number_or_numbers("time", time, 1, "series")
         first = dict(reversed(list(zip(self.records, self.starts))))
         shifted = [(record, start - first[record] + time) for record, start in zip(self.records, self.starts)]
         return self.with_segments(self.segments, places=shifted)
 
     def map(self, function: Callable[[Samples], Samples]) -> "TimeSeries":
-        """Apply a sample-wise function to every segment."""
+        """Apply a sample-wise function to every segment.
+
+        Parameters
+        ----------
+        function : callable
+            Takes and returns an array (time, var).
+
+        Returns
+        -------
+        TimeSeries
+        """
         return self.with_segments([function(s) for s in self.segments])
 
     def thin(self, stride: int) -> "TimeSeries":
-        """Keep every `stride`-th sample; the sampling interval grows accordingly."""
+        """Keep every `stride`-th sample.
+
+        Parameters
+        ----------
+        stride : int
+            Number of steps between samples that are kept; the sampling interval grows accordingly.
+
+        Returns
+        -------
+        TimeSeries
+        """
         stride = checks.integer_at_least("stride", stride, 1)
         new = self.with_segments([s[::stride] for s in self.segments])
         object.__setattr__(new, "dt", self.dt * stride)
         return new
 
     def split(self, held_out: float = 0.2, blocks: int = 10) -> tuple["TimeSeries", "TimeSeries"]:
-        """Split into a training and a held-out part, the latter spread over `blocks` stretches of the record."""
+        """Split into a training part and a held-out part.
+
+        Parameters
+        ----------
+        held_out : float, default 0.2
+            Share of the samples to hold out.
+        blocks : int, default 10
+            Number of stretches over which the held-out part is spread.
+
+        Returns
+        -------
+        tuple of TimeSeries
+            The training part and the held-out part.
+        """
         edges = np.linspace(0, self.n_samples, blocks + 1)
         cuts = np.sort(np.concatenate([edges[1:-1], edges[1:] - held_out * np.diff(edges)])).astype(int)
         parts: tuple[list, list] = ([], [])
@@ -178,13 +274,26 @@ class TimeSeries:
         return train, test
 
     def to_xarray(self, *, dataset: bool = False, origin: str | None = None) -> Any:
-        """An xarray DataArray (member, time, variable), or a Dataset with one CF variable per name; see `labelled`."""
+        """Convert to xarray; `el.read` takes the result back.
+
+        Parameters
+        ----------
+        dataset : bool, default False
+            Return a Dataset with one CF variable (member, time) per name.
+        origin : str, optional
+            Date of time zero ("1970-01-01" for a series read from dates): times are then dates.
+
+        Returns
+        -------
+        xarray.DataArray (member, time, variable) or xarray.Dataset
+            A member is a record; gaps are NaN.
+        """
         from .io.xarray import to_xarray
 
         return to_xarray(self, dataset=dataset, origin=origin)
 
     def __repr__(self) -> str:
-        gaps = f", {self.dropped} rows with NaN dropped" if self.dropped else ""
+        gaps = f", {count(self.dropped, 'row')} with NaN dropped" if self.dropped else ""
         unit = f" {self.time_unit}" if self.time_unit else ""
         names = ", ".join(self.names[:12]) + (f", ... ({self.dimension} variables)" if self.dimension > 12 else "")
         return (
@@ -193,10 +302,9 @@ class TimeSeries:
         )
 
     def _repr_html_(self) -> str:
-        """For notebooks: how much there is, and the range of each variable."""
         samples, shown = self.stacked(), list(range(min(self.dimension, _MOST_SHOWN)))
         unit = f" {self.time_unit}" if self.time_unit else ""
-        dropped = f", {self.dropped:,} rows with NaN dropped" if self.dropped else ""
+        dropped = f", {count(self.dropped, 'row')} with NaN dropped" if self.dropped else ""
         facts = [
             ("samples", f"{self.n_samples:,} in {count(len(self.segments), 'segment')}{dropped}"),
             ("sampling interval", f"{self.dt:g}{unit}"),
@@ -206,11 +314,11 @@ class TimeSeries:
         rows = [[with_unit(self.names[i], self.units[i]), *(typeset(f"{c[i]:.4g}") for c in columns)] for i in shown]
         more = self.dimension - len(shown)
         listed = html.table(["variable", "mean", "std", "min", "max"], rows)
-        return html.card("TimeSeries", facts, listed, note=f"and {more} more variables" if more else "")
+        return html.card("TimeSeries", facts, listed, note=f"and {count(more, 'more variable')}" if more else "")
 
 
 def _as_records(values: Any) -> list[Samples]:
-    """Turn what the user handed in into a list of (time, var) arrays of one width."""
+    """Return what the user handed in as (time, var) arrays of one width."""
     if isinstance(values, list | tuple) and len(values) and all(np.ndim(v) == 2 for v in values):
         records = [checks.real_samples(v, f"Record {i} of the series") for i, v in enumerate(values)]
         widths = [r.shape[1] for r in records]

@@ -9,11 +9,23 @@ from .._core.types import Matrix, Samples, Vector
 from .series import TimeSeries
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Standardizer:
-    """Componentwise x = S^-1 (u - mu), S = diag(std) (paper, Sec. V).
+    """Standardised units x = S^-1 (u - mean), with S = diag(std) (paper, Sec. V).
 
-    Under it s_u = S^-1 s_x, Phi_u = S Phi_x S and Sigma_u = S Sigma_x.
+    Scores transform as s_u = S^-1 s_x, mobilities as Phi_u = S Phi_x S.
+
+    Parameters
+    ----------
+    mean, std : array (var,)
+        Mean and standard deviation of each variable.
+
+    Examples
+    --------
+    >>> series = el.TimeSeries(np.array([[1.0], [3.0]]), dt=1.0)
+    >>> units = el.Standardizer.from_series(series)
+    >>> units.to_standard(series.values).tolist()
+    [[-1.0], [1.0]]
     """
 
     mean: Vector
@@ -21,7 +33,17 @@ class Standardizer:
 
     @classmethod
     def from_series(cls, series: TimeSeries) -> "Standardizer":
-        """Mean and standard deviation of all samples; refuses a constant variable."""
+        """Compute mean and standard deviation of all samples; refuse a constant variable.
+
+        Parameters
+        ----------
+        series : TimeSeries
+            The series in physical units.
+
+        Returns
+        -------
+        Standardizer
+        """
         samples = series.stacked()
         mean, std = samples.mean(axis=0), np.array([column.std() for column in samples.T])
         largest = np.maximum(samples.max(axis=0), -samples.min(axis=0))
@@ -33,26 +55,86 @@ class Standardizer:
         return cls(mean, std)
 
     def to_standard(self, x: Samples) -> Samples:
-        """States, physical to standardised."""
+        """Convert states from physical to standardised units.
+
+        Parameters
+        ----------
+        x : array (sample, var)
+            The states.
+
+        Returns
+        -------
+        array (sample, var)
+        """
         centred = np.subtract(x, self.mean)
         return np.divide(centred, self.std, out=centred)
 
     def to_physical(self, x: Samples) -> Samples:
-        """States, standardised to physical."""
+        """Convert states from standardised to physical units.
+
+        Parameters
+        ----------
+        x : array (sample, var)
+            The states.
+
+        Returns
+        -------
+        array (sample, var)
+        """
         return x * self.std + self.mean
 
     def score_to_physical(self, score: Samples) -> Samples:
-        """s_u = S^-1 s_x."""
+        """Convert a score to physical units, s_u = S^-1 s_x.
+
+        Parameters
+        ----------
+        score : array (sample, var)
+            The score in standardised units.
+
+        Returns
+        -------
+        array (sample, var)
+        """
         return score / self.std
 
     def mobility_to_physical(self, phi: Matrix) -> Matrix:
-        """Phi_u = S Phi_x S (also for covariances and their standard errors)."""
+        """Convert a mobility, a covariance or its errors to physical units, Phi_u = S Phi_x S.
+
+        Parameters
+        ----------
+        phi : array (var, var)
+            The mobility.
+
+        Returns
+        -------
+        array (var, var)
+        """
         return self.std[:, None] * phi * self.std
 
     def mobility_to_standard(self, phi: Matrix) -> Matrix:
-        """Phi_x = S^-1 Phi_u S^-1."""
+        """Convert a mobility to standardised units, Phi_x = S^-1 Phi_u S^-1.
+
+        Parameters
+        ----------
+        phi : array (var, var)
+            The mobility.
+
+        Returns
+        -------
+        array (var, var)
+        """
         return phi / self.std[:, None] / self.std
 
     def noise_factor_to_physical(self, sigma: Matrix) -> Matrix:
-        """Sigma_u = S Sigma_x."""
+        """Convert a noise factor to physical units, Sigma_u = S Sigma_x.
+
+        Parameters
+        ----------
+        sigma : array (var, var)
+            The noise factor in standardised units.
+
+        Returns
+        -------
+        array (var, var)
+        """
         return self.std[:, None] * sigma

@@ -27,14 +27,12 @@ class FittedTransform(ABC):
 
     Gaps and records are kept.
 
-    Parameters
+    Attributes
     ----------
-    names, units : tuple of str
-        Labels of the variables of the series.
+    names, units, periods : tuple
+        Labels of the variables of the series, and periods of those that are angles.
     time_unit : str
         Unit of time of the series.
-    periods : tuple of float or None
-        Periods of the variables that are angles.
 
     Examples
     --------

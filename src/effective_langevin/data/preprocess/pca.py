@@ -33,7 +33,7 @@ class PCA:
     --------
     >>> series = el.TimeSeries(np.random.default_rng(0).normal(size=(200, 3)) * [9, 1, 1], dt=1.0)
     >>> el.preprocess.PCA(components=1).fit(series).summary()
-    'PCA keeps 1 of 3 components (98.0%); left out 2.01%'
+    'PCA keeps 1 of 3 components (97.7%); left out 2.28%'
     """
 
     components: int | None = None
