@@ -71,7 +71,7 @@ def test_simulated_paths_are_read_back_from_every_format(suffix, folder, tmp_pat
     out = tmp_path / f"paths.{suffix}"
     flags = ["--duration", "5", "--members", "3", "--seed", "2", "--out", out]
     code, words, _ = run_main(monkeypatch, capsys, "simulate", folder, *flags)
-    assert (code, "3 path(s) of" in words) == (0, True)
+    assert (code, "3 paths of" in words) == (0, True)
     expected = el.load(folder / "model.safetensors").simulate(5.0, members=3, seed=2)
     paths = el.read(out)
     np.testing.assert_array_equal(paths.values, expected.values)

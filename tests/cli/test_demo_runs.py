@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 import effective_langevin as el
 from effective_langevin import cli
-from effective_langevin.cli.run_folder import RunFolder, peak_memory
+from effective_langevin.cli.run_folder import RunFolder, measure_memory
 
 FILES = {"config.toml", "model.safetensors", "metrics.json", "curves.nc", "report.html", "figures"}
 
@@ -139,6 +139,6 @@ def test_a_run_that_fails_before_the_model_leaves_nothing(tmp_path):
 
 def test_where_a_system_does_not_tell_its_memory_none_is_reported(monkeypatch):
     """As on Windows, where Python has no module `resource`."""
-    assert peak_memory()["peak_memory_mb"] > 10
+    assert measure_memory()["peak_memory_mb"] > 10
     monkeypatch.setitem(sys.modules, "resource", None)
-    assert peak_memory() == {}
+    assert measure_memory() == {}

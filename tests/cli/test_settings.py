@@ -10,7 +10,7 @@ import effective_langevin as el
 from effective_langevin import preprocess as pp
 from effective_langevin.cli.choices import CHOICES, choose
 from effective_langevin.cli.demo import QUICK as QUICK_DEMOS
-from effective_langevin.cli.run_folder import recorded, to_toml
+from effective_langevin.cli.run_folder import record_model, to_toml
 from effective_langevin.cli.settings import TRANSFORMS, Settings, resolve
 from effective_langevin.fit import describe
 
@@ -108,7 +108,7 @@ def test_the_record_of_a_run_resolves_to_the_same_run(tmp_path):
     flags = {"data": [str(tmp_path / "ou.csv")], "variables": "b,a", "deseason": "5", "delay": "1", "seed": 3}
     first = resolve(flags, None)
     model = el.fit(series, preprocess=first.preprocess, score=el.Gaussian(), mobility=el.QuadraticVariation(), seed=3)
-    (tmp_path / "config.toml").write_text(to_toml({**first.record(), **recorded(model)}))
+    (tmp_path / "config.toml").write_text(to_toml({**first.record(), **record_model(model)}))
     again = resolve({}, tmp_path / "config.toml")
     assert (again.data, again.reading, again.preprocess) == (first.data, first.reading, first.preprocess)
     assert (again.seed, again.validating()) == (3, first.validating())

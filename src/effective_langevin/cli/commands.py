@@ -11,12 +11,12 @@ import typer
 
 from .._core import progress
 from .._core.errors import ArgumentError, ModelFileError
+from .._core.format import count
 from . import options as o
-from .output import complain, say, show_table, show_validation, tell
+from .output import complain, say, show, show_table, show_validation, tell
 
 if TYPE_CHECKING:
     from ..model import LangevinModel
-    from ..validate import Validation
     from .settings import Settings
 
 app = typer.Typer(
@@ -52,14 +52,14 @@ def demo(
     as_json: o.Json = False,
 ) -> None:
     """Simulate a reference system, learn a Langevin model from the series alone, and report how good it is."""
-    from .demo import choose_demo, estimated_hours
+    from .demo import choose_demo, estimate_hours
     from .settings import Settings
 
     size = {"quick": quick, "paper_scale": paper_scale}
     if quick and paper_scale:
         raise ArgumentError("The options --quick and --paper-scale exclude each other: give one.")
     settings = Settings.for_demo(system, seed=seed, settle=bool(settle), **size)
-    if paper_scale and not yes and (hours := estimated_hours(choose_demo(system, **size))):
+    if paper_scale and not yes and (hours := estimate_hours(choose_demo(system, **size))):
         raise ArgumentError(
             f"At paper scale this will take about {hours:.1f} hours on this CPU (minutes on a GPU). "
             "Pass --yes to run it all the same, or leave out --paper-scale."
@@ -75,10 +75,7 @@ def diagnose(data: o.Data, as_json: o.Json = False, **flags: Any) -> None:
     from .settings import resolve
 
     found = examine(resolve({"data": data, **flags}, None).series())
-    if as_json:
-        tell(found.to_dict())
-    else:
-        say(found.summary())
+    show(found.to_dict(), found.summary(), as_json)
 
 
 @app.command()
@@ -122,16 +119,15 @@ def simulate(
     """Simulate a learned model; paths come in the variables and units of the series it was learned from."""
     from ..data.io.write import check_target, write
 
-    model, _, folder = _opened(run)
+    model, _, folder = _open(run)
     path = out or folder / "paths.nc"
     check_target(path, overwrite)
     with _at_work(as_json):
         paths = model.simulate(duration, members=members, seed=seed, dt=dt, step=step, start=start)
     write(paths, path, origin=origin)
-    if as_json:
-        tell({"file": str(path), "members": len(paths.segments), "samples": paths.n_samples, "names": paths.names})
-    else:
-        say(f"{len(paths.segments)} path(s) of {len(paths.segments[0])} samples of {', '.join(paths.names)}: {path}")
+    members, names = len(paths.segments), paths.names
+    text = f"{count(members, 'path')} of {len(paths.segments[0])} samples of {', '.join(names)}: {path}"
+    show({"file": str(path), "members": members, "samples": paths.n_samples, "names": names}, text, as_json)
 
 
 @app.command()
@@ -147,10 +143,9 @@ def validate(
     """Compare a learned model with the series it was learned from, or with another; the run folder stays as it is."""
     if report is not None and not report.parent.is_dir():
         raise ArgumentError(f"Cannot write the report to {report}: the folder {report.parent} does not exist.")
-    model, settings, _ = _opened(run)
-    asked = {"members": members, "duration": duration, "seed": seed}
+    model, settings, _ = _open(run)
     with _at_work(as_json):
-        validation = _validated(model, settings, data or None, asked)
+        validation = settings.validate(model, settings.series(data), members=members, duration=duration, seed=seed)
     if report is not None:
         validation.report(report)
     show_validation(validation, validation.metrics, None, as_json)
@@ -167,19 +162,19 @@ def report(run: o.Run, as_json: o.Json = False) -> None:
     from ..validate import Validation
     from .run_folder import CURVES, METRICS, write_validation
 
-    model, settings, folder = _opened(run)
-    kept = folder / METRICS
+    model, settings, folder = _open(run)
+    kept, curves = folder / METRICS, folder / CURVES
     before = json.loads(kept.read_text()) if kept.is_file() else {}
     with _at_work(as_json):
-        curves = folder / CURVES
-        validation = Validation.load(curves, model) if curves.is_file() else _validated(model, settings, None, {})
+        saved = curves.is_file()
+        validation = Validation.load(curves, model) if saved else settings.validate(model, settings.series())
     spent = {name: before[name] for name in before if name.endswith(("_seconds", "_mb"))}
     show_validation(validation, write_validation(validation, folder, spent), folder, as_json)
 
 
 @app.command()
 def systems(as_json: o.Json = False) -> None:
-    """The reference systems: what they are and what is known of them exactly."""
+    """List the reference systems: what they are and what is known of them exactly."""
     from ..systems import describe_all
 
     rows = describe_all()
@@ -192,7 +187,7 @@ def systems(as_json: o.Json = False) -> None:
 
 @app.command()
 def info(as_json: o.Json = False) -> None:
-    """Versions, devices, demonstrations, and the names that options and TOML files know."""
+    """Print versions, devices, demonstrations, and the names that options and TOML files know."""
     import jax
 
     from .choices import CHOICES
@@ -205,42 +200,29 @@ def info(as_json: o.Json = False) -> None:
         "demos": list(DEMOS),
         "choices": {role: list(names) for role, names in CHOICES.items()},
     }
-    if as_json:
-        tell(content)
-        return
-    say(", ".join(f"{name} {number}" for name, number in content["versions"].items()))
-    for name, entries in {"devices": content["devices"], "demos": content["demos"], **content["choices"]}.items():
-        say(f"{name + ':':12s}{', '.join(entries)}")
+    lists = {"devices": content["devices"], "demos": content["demos"], **content["choices"]}
+    lines = [", ".join(f"{name} {number}" for name, number in content["versions"].items())]
+    lines += [f"{name + ':':12s}{', '.join(entries)}" for name, entries in lists.items()]
+    show(content, "\n".join(lines), as_json)
 
 
-def _opened(run: Path) -> "tuple[LangevinModel, Settings | None, Path]":
-    """The model of a run folder or file, the settings of the run where they are kept, and its folder."""
+def _open(run: Path) -> "tuple[LangevinModel, Settings, Path]":
+    """Load the model of a run folder or file, the settings of the run where they are kept, and name its folder."""
     from ..model import load
     from .run_folder import CONFIG, MODEL
-    from .settings import resolve
+    from .settings import Settings, resolve
 
     if not run.exists():
         raise ModelFileError(f"There is no run folder or model file at {run}.")
     folder = run if run.is_dir() else run.parent
     model = load(run / MODEL if run.is_dir() else run)
-    config = folder / CONFIG
-    return model, resolve({}, config) if run.is_dir() and config.is_file() else None, folder
-
-
-def _validated(
-    model: "LangevinModel", settings: "Settings | None", data: list[str] | None, asked: dict[str, Any]
-) -> "Validation":
-    from ..validate import validate
-    from .settings import Settings
-
-    settings = settings or Settings()
-    arguments = {**settings.validating(), **{k: v for k, v in asked.items() if v is not None}}
-    return validate(model, settings.series(data), **arguments)
+    known = run.is_dir() and (folder / CONFIG).is_file()
+    return model, resolve({}, folder / CONFIG) if known else Settings(), folder
 
 
 @contextmanager
 def _at_work(as_json: bool) -> Iterator[None]:
-    """Compiled programs kept, progress shown to people."""
+    """Keep compiled programs, and show progress to people."""
     from ..execution.compilation import keep_compiled_programs
 
     keep_compiled_programs()
@@ -250,9 +232,9 @@ def _at_work(as_json: bool) -> Iterator[None]:
 
 def _run(settings: "Settings", out: Path | str, overwrite: bool, as_json: bool, *, check: bool) -> None:
     """Run inside a folder, a new one where `out` is only a name, and print what came out once it is complete."""
-    from .run_folder import RunFolder, unused_folder
+    from .run_folder import RunFolder, find_unused_folder
 
-    folder = RunFolder(out if isinstance(out, Path) else unused_folder(out), overwrite)
+    folder = RunFolder(out if isinstance(out, Path) else find_unused_folder(out), overwrite)
     try:
         with folder, _at_work(as_json):
             run = settings.run(

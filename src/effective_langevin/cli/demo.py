@@ -117,7 +117,7 @@ def run_demo(
     return settings.run(check=False, checkpoint=checkpoint)
 
 
-def estimated_hours(demo: Demo) -> float:
+def estimate_hours(demo: Demo) -> float:
     """Estimate the hours of training and validation on this CPU, from one timed pass of the network; 0 on a GPU."""
     if jax.default_backend() != "cpu" or not isinstance(demo.score, DenoisingScore):
         return 0.0

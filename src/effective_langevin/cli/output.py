@@ -21,11 +21,19 @@ def say(text: str) -> None:
 
 
 def complain(kind: str, text: str) -> None:
-    """One line on the error stream."""
+    """Print one line on the error stream."""
     colour = "red" if kind == "Error" else "yellow"
     stream = Console(stderr=True)
     stream.print(f"[bold {colour}]{kind}:[/] ", end="")
     stream.print(" ".join(str(text).split()), soft_wrap=True, highlight=False, markup=False)
+
+
+def show(content: Any, text: str, as_json: bool) -> None:
+    """Print the content as JSON, or the text for people."""
+    if as_json:
+        tell(content)
+    else:
+        say(text)
 
 
 def tell(content: Any) -> None:
@@ -36,7 +44,7 @@ def tell(content: Any) -> None:
 
 
 def show_validation(validation: "Validation", metrics: dict[str, float], folder: Path | None, as_json: bool) -> None:
-    """The verdict and the metrics, and where the files are."""
+    """Print the verdict and the metrics, and where the files are."""
     sentences = validation.verdict.sentences
     if as_json:
         where = {} if folder is None else {"folder": str(folder), "report": str(folder / "report.html")}
@@ -57,7 +65,7 @@ _EXTRA = ("_se", "_floor")
 
 
 def show_table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> None:
-    """A table for people."""
+    """Print a table for people."""
     table = Table(*head)
     for row in rows:
         table.add_row(*(escape(cell) for cell in row))

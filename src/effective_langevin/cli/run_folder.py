@@ -67,7 +67,7 @@ class RunFolder:
         return self.partial / MODEL
 
     def left_behind(self) -> str:
-        """What an interrupted run leaves, in words."""
+        """Say what an interrupted run leaves."""
         if self.model_path.exists():
             return f"The fitted model is in {self.partial}."
         if self.resumable:
@@ -77,16 +77,16 @@ class RunFolder:
     def keep_model(self, model: LangevinModel, settings: dict[str, Any]) -> None:
         """Store the model and its settings as soon as they exist."""
         model.save(self.model_path)
-        write_text(self.partial / CONFIG, to_toml({**settings, **recorded(model)}))
+        write_text(self.partial / CONFIG, to_toml({**settings, **record_model(model)}))
 
     def keep_validation(self, validation: Validation, seconds: dict[str, float]) -> dict[str, float]:
-        """Store figures, report and metrics; returns the metrics with the time of each stage and memory."""
-        spent = {"wall_seconds": time.monotonic() - self.started, **peak_memory()}
+        """Store figures, report and metrics; return the metrics with the time of each stage and memory."""
+        spent = {"wall_seconds": time.monotonic() - self.started, **measure_memory()}
         return write_validation(validation, self.partial, {**seconds, **spent})
 
 
-def recorded(model: LangevinModel) -> dict[str, Any]:
-    """The provenance of a model as settings that a run can be repeated from, with what was found under `found`."""
+def record_model(model: LangevinModel) -> dict[str, Any]:
+    """Return the provenance of a model as settings that repeat the run, with what was found under `found`."""
     found = {"names": model.names, "dt": model.dt, "time_unit": model.time_unit}
     settings = dict(model.provenance)
     found |= {key: settings.pop(key) for key in ("samples", "segments", "dropped", "forced") if key in settings}
@@ -120,8 +120,8 @@ def write_text(path: Path, text: str) -> None:
         temporary.write_text(text, encoding="utf-8")
 
 
-def unused_folder(stem: str) -> Path:
-    """The first of stem, stem-2, stem-3, ... that does not exist."""
+def find_unused_folder(stem: str) -> Path:
+    """Return the first of stem, stem-2, stem-3, ... that does not exist."""
     path, number = Path(stem), 1
     while path.exists():
         number += 1
@@ -129,8 +129,8 @@ def unused_folder(stem: str) -> Path:
     return path
 
 
-def peak_memory() -> dict[str, float]:
-    """Largest resident memory of this process so far, in MB; nothing on a system that does not tell."""
+def measure_memory() -> dict[str, float]:
+    """Return the largest resident memory of this process so far, in MB; nothing on a system that does not tell."""
     try:
         resource = importlib.import_module("resource")
     except ImportError:  # Windows
@@ -141,10 +141,10 @@ def peak_memory() -> dict[str, float]:
 
 def to_toml(settings: dict[str, Any]) -> str:
     """Write plain settings as TOML, which has no None: such entries are left out."""
-    return tomli_w.dumps(_without_none(settings))
+    return tomli_w.dumps(_drop_none(settings))
 
 
-def _without_none(value: Any) -> Any:
+def _drop_none(value: Any) -> Any:
     if isinstance(value, dict):
-        return {key: _without_none(entry) for key, entry in value.items() if entry is not None}
-    return [_without_none(entry) for entry in value] if isinstance(value, list | tuple) else value
+        return {key: _drop_none(entry) for key, entry in value.items() if entry is not None}
+    return [_drop_none(entry) for entry in value] if isinstance(value, list | tuple) else value

@@ -165,7 +165,7 @@ class Settings:
             model = model.settled(members=self.validation.get("members", 1024), seed=self.seed + 2)
             finish("settle")
             keep(model)
-        validation = validate(model, series, **self.validating())
+        validation = self.validate(model, series)
         finish("validation")
         return Run(series, model, validation, seconds)
 
@@ -184,6 +184,11 @@ class Settings:
         if others:
             complain("Note", f"the diagnosis warns of {', '.join(others)}; `effective-langevin diagnose` says more.")
         return finding.meaning if unsteady else ""
+
+    def validate(self, model: LangevinModel, series: TimeSeries, **asked: Any) -> Validation:
+        """Compare a model with a series; what is asked for (None: nothing) replaces the settings."""
+        given = {key: value for key, value in asked.items() if value is not None}
+        return validate(model, series, **{**self.validating(), **given})
 
     def validating(self) -> dict[str, Any]:
         """Return the arguments of `validate`, apart from model and series."""
