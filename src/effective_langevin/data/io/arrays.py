@@ -91,7 +91,10 @@ def from_mapping(
     if stamps is None and time is not None:
         stamps = Stamps(_decode(arrays[time], flat=False), time, units.get(time, ""))
     dt_unit = "" if notes["dt_unit"] is None else str(notes["dt_unit"][0])
-    record = Record(values, where, labels, stamps, _check_dt(notes["dt"], where), dt_unit)
+    dt = notes["dt"]
+    if dt is not None and (len(dt) != 1 or dt.dtype.kind not in "fiu" or not 0 < dt[0] < np.inf):
+        raise DataError(f"`dt` in {where} is {dt!r}; it must be one positive number. Correct the file.")
+    record = Record(values, where, labels, stamps, None if dt is None else float(dt[0]), dt_unit)
     return _split_members(record.pick(options.variables) if by_column else record, options)
 
 
@@ -157,14 +160,6 @@ def _label(
             f"`angle_periods` in {where} must be {len(keys)} numbers, NaN for a variable that is not an angle."
         )
     return [(n, unit, float(period) if period > 0 else None) for n, unit, period in zip(names, noted, periods)]
-
-
-def _check_dt(noted: np.ndarray | None, where: str) -> float | None:
-    if noted is None:
-        return None
-    if len(noted) != 1 or noted.dtype.kind not in "fiu" or not 0 < noted[0] < np.inf:
-        raise DataError(f"`dt` in {where} is {noted!r}; it must be one positive number. Correct the file.")
-    return float(noted[0])
 
 
 def _decode(value: Any, flat: bool = True) -> np.ndarray:

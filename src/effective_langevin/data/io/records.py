@@ -135,9 +135,9 @@ def _place(record: Record, options: ReadOptions, unit: str) -> tuple[np.ndarray,
     grid = to_grid(replace(stamps, unit=stamps.unit or record.dt_unit), record.where, unit)
     if options.resample:
         step = None if options.resample is True else float(options.resample)
-        if not grid.uniform or step not in (None, grid.dt):
+        if grid.complaint or step not in (None, grid.dt):
             values, grid = resample(values, grid, step)
-    if not grid.uniform:
+    if grid.complaint:
         raise DataError(grid.complaint)
     spacing = f"{grid.dt:g} {grid.unit}".rstrip()
     if options.dt is not None:

@@ -32,40 +32,34 @@ _LABELLED = (xr.Dataset, xr.DataArray, pd.DataFrame, pd.Series)
 def read_records(source: Any, options: ReadOptions, number: str = "") -> list[Record]:
     """Read the records of one source; `number` tells the entries of a list apart in messages."""
     if isinstance(source, str | os.PathLike):
-        return [record for path in _find_paths(source) for record in _read_file(path, options)]
+        return _read_files(source, options)
     if isinstance(source, _LABELLED):
         convert = from_xarray if isinstance(source, xr.Dataset | xr.DataArray) else from_dataframe
         return convert(source, f"the {type(source).__name__}{number}", options)
     if isinstance(source, Mapping):
         arrays = {str(k): v if hasattr(v, "dtype") else np.asarray(v) for k, v in source.items()}
         return from_mapping(arrays, f"the dictionary{number}", options)
-    if isinstance(source, list | tuple) and len(source) and all(_is_source(entry) for entry in source):
-        return [record for i, entry in enumerate(source) for record in read_records(entry, options, f" {i}")]
+    if isinstance(source, list | tuple) and len(source):
+        kinds = (str, os.PathLike, Mapping, *_LABELLED)
+        if all(isinstance(entry, kinds) or np.ndim(entry) == 2 for entry in source):  # otherwise rows of numbers
+            return [record for i, entry in enumerate(source) for record in read_records(entry, options, f" {i}")]
     if isinstance(source, TimeSeries) or not (hasattr(source, "__iter__") or hasattr(source, "__array__")):
         checks.instance_of("source", source, (Path, np.ndarray, list), "Or an xarray or pandas object.")
     return from_array(source, f"the array{number}", options)
 
 
-def _is_source(entry: Any) -> bool:
-    """Tell whether an entry of a list is a source rather than a row of numbers."""
-    return isinstance(entry, (str, os.PathLike, Mapping, *_LABELLED)) or np.ndim(entry) == 2
-
-
-def _find_paths(source: str | os.PathLike) -> list[Path]:
-    """Return the file, or the files that match the pattern, in alphabetical order."""
-    if Path(source).exists():
-        return [Path(source)]
-    matches = [Path(p) for p in sorted(glob.glob(str(source), recursive=True))]
+def _read_files(source: str | os.PathLike, options: ReadOptions) -> list[Record]:
+    """Read a file, or the files that match a pattern, in alphabetical order."""
+    matches = [str(source)] if Path(source).exists() else sorted(glob.glob(str(source), recursive=True))
     if not matches:
         fault = "No file matches" if glob.has_magic(str(source)) else "There is no file or folder at"
         raise DataError(f"{fault} {source}.")
-    return matches
-
-
-def _read_file(path: Path, options: ReadOptions) -> list[Record]:
-    reader = FORMATS.get(path.suffix.lower())
-    if reader is None:
-        raise DataError(f"The format of {path} cannot be told from its suffix. Known are: {', '.join(FORMATS)}.")
-    if path.is_dir() and reader is not read_zarr:
-        raise DataError(f"{path} is a folder; name the files in it, for example {path}/*{path.suffix}.")
-    return reader(path, options)
+    records = []
+    for path in map(Path, matches):
+        reader = FORMATS.get(path.suffix.lower())
+        if reader is None:
+            raise DataError(f"The format of {path} cannot be told from its suffix. Known are: {', '.join(FORMATS)}.")
+        if path.is_dir() and reader is not read_zarr:
+            raise DataError(f"{path} is a folder; name the files in it, for example {path}/*{path.suffix}.")
+        records += reader(path, options)
+    return records

@@ -38,11 +38,6 @@ class Grid:
     times: np.ndarray
     complaint: str = ""
 
-    @property
-    def uniform(self) -> bool:
-        """Whether the stamps lie on the grid."""
-        return not self.complaint
-
 
 def to_grid(stamps: Stamps, where: str, unit: str = "") -> Grid:
     """Find the uniform grid of the stamps, to a twentieth of a step, with whole steps missing at gaps.
