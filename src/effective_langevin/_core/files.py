@@ -9,7 +9,7 @@ from pathlib import Path
 
 @contextmanager
 def replaced(path: str | os.PathLike) -> Iterator[Path]:
-    """A temporary path beside `path` to write a file or folder to; it takes the place of `path` if all went well.
+    """Yield a temporary path for a file or folder, which replaces `path` if all went well.
 
     A full disk or an interrupt leaves what was there before, and nothing else.
     """

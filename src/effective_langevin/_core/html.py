@@ -1,4 +1,4 @@
-"""Small cards for notebooks: no colours of their own, so that they can be read on light and on dark ground."""
+"""Small cards for notebooks: they set no colours, so that they can be read on light and dark backgrounds."""
 
 from collections.abc import Iterable, Sequence
 from html import escape
@@ -8,7 +8,7 @@ _QUIET = "opacity:.7;font-weight:normal"
 
 
 def card(title: str, facts: Iterable[tuple[str, str]], *tables: str, note: str = "") -> str:
-    """A title, facts line by line, and tables; all texts are escaped, tables come from `table`."""
+    """Write a title, facts line by line, and tables from `table`; all texts are escaped."""
     rows = "".join(
         f'<tr style="background:transparent"><th style="text-align:left;{_CELL};{_QUIET}">{escape(name)}</th>'
         f'<td style="text-align:left;{_CELL}">{escape(value)}</td></tr>'
@@ -24,7 +24,7 @@ def card(title: str, facts: Iterable[tuple[str, str]], *tables: str, note: str =
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]], caption: str = "") -> str:
-    """A table with a head; the first column is text, the others are numbers."""
+    """Write a table with a head; the first column is text, the others are numbers."""
     sides = ["left", *["right"] * (len(head) - 1)]
     line = "border-bottom:1px solid currentColor"
 

@@ -13,6 +13,6 @@ def key_from_seed(seed: int) -> jax.Array:
 
 
 def named(key: jax.Array, name: str) -> jax.Array:
-    """A stream of its own for each named use, so that adding a use changes no other."""
+    """Return a separate stream for each named use, so that a new use changes no other."""
     digest = hashlib.blake2s(name.encode(), digest_size=4).digest()
     return jax.random.fold_in(key, int.from_bytes(digest, "little") & 0x7FFFFFFF)

@@ -27,7 +27,7 @@ _display: ContextVar[Display | None] = ContextVar("progress_display", default=No
 
 @contextmanager
 def task(name: str, total: float) -> Iterator[Advance]:
-    """A piece of long work of `total` units; yields `advance(units, note="")`. Tasks inside a task are not shown."""
+    """Report long work of `total` units; yield `advance(units, note="")`. Tasks inside a task are not shown."""
     display = _display.get()
     token = _display.set(None)
     try:

@@ -1,38 +1,35 @@
 """Units of time by their usual names."""
 
-_DAY = 86400.0
-_YEAR = 365.2425 * _DAY
+_YEAR = 365.2425 * 86400.0
 
-SECONDS = {
-    "fs": 1e-15, "ps": 1e-12, "ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0, "min": 60.0, "hour": 3600.0,
-    "day": _DAY, "week": 7 * _DAY, "month": _YEAR / 12, "year": _YEAR,
-}  # fmt: skip
-CALENDAR = ("month", "year")
-_ALIASES = {
-    "fs": ("femtosecond",),
-    "ps": ("picosecond",),
-    "ns": ("nanosecond", "nanosec", "nsec"),
-    "us": ("microsecond", "microsec", "usec", "µs"),
-    "ms": ("millisecond", "millisec", "msec"),
-    "s": ("second", "sec"),
-    "min": ("minute",),
-    "hour": ("h", "hr"),
-    "day": ("d",),
-    "week": (),
-    "month": ("mon",),
-    "year": ("yr", "a"),
+# The length of a unit in seconds, and its other names; a plural s is understood.
+_UNITS: dict[str, tuple[float, tuple[str, ...]]] = {
+    "fs": (1e-15, ("femtosecond",)),
+    "ps": (1e-12, ("picosecond",)),
+    "ns": (1e-9, ("nanosecond", "nanosec", "nsec")),
+    "us": (1e-6, ("microsecond", "microsec", "usec", "µs")),
+    "ms": (1e-3, ("millisecond", "millisec", "msec")),
+    "s": (1.0, ("second", "sec")),
+    "min": (60.0, ("minute",)),
+    "hour": (3600.0, ("h", "hr")),
+    "day": (86400.0, ("d",)),
+    "week": (7 * 86400.0, ()),
+    "month": (_YEAR / 12, ("mon",)),
+    "year": (_YEAR, ("yr", "a")),
 }
-_BY_NAME = {alias: unit for unit, aliases in _ALIASES.items() for alias in (unit, *aliases)}
+SECONDS = {unit: seconds for unit, (seconds, _) in _UNITS.items()}
+CALENDAR = ("month", "year")
+_BY_NAME = {alias: unit for unit, (_, aliases) in _UNITS.items() for alias in (unit, *aliases)}
 
 
 def canonical(text: str) -> str:
-    """The usual name of a unit of time: "days", "d" and "Days since 1979-01-01" are "day"; "" if it is none of ours."""
+    """Return the usual name of a unit of time: "day" for "days", "d" and "Days since 1979-01-01"; "" if unknown."""
     word = text.split(" since ")[0].strip().lower()
     return _BY_NAME.get(word) or _BY_NAME.get(word.removesuffix("s"), "")
 
 
 def ratio(unit: float, other: float) -> float:
-    """How many of the `other` fill one `unit`, both in seconds: whole numbers and their inverses come out exact."""
+    """Return how many of the `other` fill one `unit`, both in seconds; whole numbers and their inverses are exact."""
     if unit < other:
         return 1 / ratio(other, unit)
     count = unit / other
@@ -40,5 +37,5 @@ def ratio(unit: float, other: float) -> float:
 
 
 def label(text: str) -> str:
-    """What to print: the user's own word, or the usual name where the text is a CF reference such as "days since"."""
+    """Return what to print: the word of the user, or the usual name of a CF reference such as "days since"."""
     return canonical(text) or text.split(" since ")[0].strip() if " since " in text else text.strip()

@@ -2,6 +2,7 @@
 
 commands.py   what each command does        options.py   its flags        settings.py   flags and TOML to one run
 choices.py    names to objects              output.py    what is printed
+demo.py       demonstrations                run_folder.py   the folder of a run
 """
 
 import sys
@@ -21,7 +22,7 @@ _ParserError: Any = typer.BadParameter.__mro__[2]
 
 
 def main() -> None:
-    """Entry point: exit code 0, 130 when interrupted, or 2 with one line of error for what is the user's to repair."""
+    """Entry point: exit code 0, 130 when interrupted, or 2 with one line of error that the user can act on."""
     sys.exit(_run(sys.argv[1:]))
 
 
