@@ -1,5 +1,8 @@
 import dataclasses
+import inspect
 import json
+import operator
+import re
 
 import numpy as np
 import pytest
@@ -305,3 +308,26 @@ def test_numbers_are_written_to_what_their_error_allows():
     assert listed(["a"]) == "a"
     assert listed(["a", "b", "c"]) == "a, b and c"
     assert listed(list("abcdefg")) == "a, b, c, d and 3 more"
+
+
+def test_a_diagnosis_comes_back_from_plain_data(smooth_chaos):
+    content = json.loads(json.dumps(smooth_chaos.to_dict()))
+    back = el.Diagnosis.from_dict(content)
+    assert back.to_dict() == content
+    assert back.summary() == smooth_chaos.summary()
+
+
+def test_a_diagnosis_and_its_findings_print_in_one_line(smooth_chaos):
+    count = len(smooth_chaos.findings)
+    assert repr(smooth_chaos) == f"Diagnosis('ballistic', level={smooth_chaos.level!r}, {count} findings)"
+    finding = smooth_chaos.finding("regime")
+    assert repr(finding) == f"Finding('regime', 'warning': {finding.meaning})"
+
+
+def test_the_calls_that_the_advice_names_exist():
+    """Every `el.name(...)` in the sources of the findings can be looked up."""
+    from effective_langevin.diagnose.findings import distribution, memory, sample_size, short_time, stationarity
+
+    for module in (distribution, memory, sample_size, short_time, stationarity):
+        for path in re.findall(r"\bel\.([\w.]+)\(", inspect.getsource(module)):
+            assert callable(operator.attrgetter(path)(el)), path

@@ -7,8 +7,13 @@ from scipy.special import ndtri
 import effective_langevin as el
 from effective_langevin.diagnose.moments import measure_moments
 from effective_langevin.diagnose.stationarity import block_features, compare_stretches
-from effective_langevin.statistics.unit_root import UNIT_ROOT, dickey_fuller
-from effective_langevin.statistics.variance_analysis import compare_runs, trend_p_values, variance_components
+from effective_langevin.statistics.stationarity_tests import (
+    UNIT_ROOT,
+    compare_runs,
+    dickey_fuller,
+    trend_p_values,
+    variance_components,
+)
 
 
 def alarm(series):

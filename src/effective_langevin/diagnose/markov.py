@@ -9,7 +9,6 @@ the functions are linear in each cell instead, so that only memory is left as th
 on each sample, or a hidden slow variable. Negative: inertia.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -23,7 +22,7 @@ from .._core import keys
 from .._core.types import LagMatrices, Matrix, Samples
 from ..data import TimeSeries
 from ..estimate.partition import grow_tree
-from ..statistics.resampling import jackknife, split
+from ..statistics.resampling import jackknife, jackknife_error, split
 from .moments import SeriesMoments
 
 _MOST_DIMENSIONS = 6
@@ -36,7 +35,7 @@ _RANK = 1e-6
 
 @dataclass(frozen=True, eq=False)
 class LinearMemory:
-    """Partial correlations of future and past at lags that double, with errors."""
+    """Partial correlations of future (rows) and past (columns) given the present, at several lags, with errors."""
 
     lags: np.ndarray
     value: Float[np.ndarray, "lag var var"]
@@ -44,13 +43,10 @@ class LinearMemory:
 
 
 @dataclass(frozen=True, eq=False)
-class CellMemory:
+class CellMemory(LinearMemory):
     """The same on a partition, at two lags; and the slowest implied times at h, 2h, 4h of the longer one."""
 
     cells: int
-    lags: tuple[int, ...]
-    value: Float[np.ndarray, "lag var var"]
-    error: Float[np.ndarray, "lag var var"]
     implied_times: np.ndarray
     implied_errors: np.ndarray
 
@@ -59,27 +55,22 @@ def linear_memory(moments: SeriesMoments) -> LinearMemory:
     """Chapman-Kolmogorov on correlations at h = 1, 2, 4, ... up to the longest integral time."""
     last = max(1, min(moments.times.max() / moments.series.dt, moments.lags[-1] / 2))
     lags = 2 ** np.arange(int(np.log2(last)) + 1)
-    doubled = np.append(lags, 2 * lags[-1])
-    return LinearMemory(lags, *moments.jackknifed(partial_correlations, 0, *doubled))
+    return LinearMemory(lags, *moments.jackknifed(partial_correlations, 0, *lags, 2 * lags[-1]))
 
 
 def partial_correlations(correlations: LagMatrices) -> LagMatrices:
     """Of C at lags 0, 1, 2, 4, ...: the correlations of future and past given the present, at all but the last lag."""
-    inverse = np.linalg.pinv(correlations[0], rcond=_RANK, hermitian=True)
-    return np.array([_partial(correlations[0], inverse, once, twice) for once, twice in pairwise(correlations[1:])])
-
-
-def _partial(covariance: Matrix, inverse: Matrix, once: Matrix, twice: Matrix) -> Matrix:
-    """Correlation of what a linear function of the present leaves over of future (rows) and past (columns)."""
-    forward = np.diag(covariance - once @ inverse @ once.T)
-    backward = np.diag(covariance - once.T @ inverse @ once)
-    scale = np.sqrt(np.outer(np.maximum(forward, 1e-12), np.maximum(backward, 1e-12)))
-    return np.clip((twice - once @ inverse @ once) / scale, -1, 1)
+    now, found = correlations[0], []
+    inverse = np.linalg.pinv(now, rcond=_RANK, hermitian=True)
+    for once, twice in pairwise(correlations[1:]):
+        forward, backward = (np.maximum(np.diag(now - c @ inverse @ c.T), 1e-12) for c in (once, once.T))
+        found.append(np.clip((twice - once @ inverse @ once) / np.sqrt(np.outer(forward, backward)), -1, 1))
+    return np.array(found)
 
 
 def cell_memory(moments: SeriesMoments, *, key: jax.Array) -> CellMemory | None:
     """Memory on as fine a partition as the samples allow; None in many dimensions or for few samples."""
-    series = moments.series
+    series, groups = moments.series, moments.groups
     affordable = min(series.n_samples, _SAMPLES) / _SAMPLES_PER_COEFFICIENT / (series.dimension + 1)
     cells = next((c for c in _CELLS if c <= affordable), None)
     longest = max(len(s) for s in series.segments)
@@ -88,10 +79,9 @@ def cell_memory(moments: SeriesMoments, *, key: jax.Array) -> CellMemory | None:
         return None
     labels = label_samples(series, cells, key=keys.named(key, "cells"))
     cells = 1 + max(int(piece.max()) for piece in labels)
-    lags = tuple(sorted({1, later}))
-    found = [_memory_at(series, labels, cells, lag, moments.groups) for lag in lags]
-    times, errors = implied_times(labels, cells, later, series.dt, moments.groups)
-    return CellMemory(cells, lags, np.array([v for v, _ in found]), np.array([e for _, e in found]), times, errors)
+    lags = np.unique([1, later])
+    value, error = np.swapaxes([_memory_at(series, labels, cells, int(lag), groups) for lag in lags], 0, 1)
+    return CellMemory(lags, value, error, cells, *implied_times(labels, cells, later, series.dt, groups))
 
 
 def label_samples(series: TimeSeries, cells: int, *, key: jax.Array) -> list[np.ndarray]:
@@ -104,9 +94,7 @@ def label_samples(series: TimeSeries, cells: int, *, key: jax.Array) -> list[np.
     return np.split(labels[: len(samples), None], np.cumsum([len(s) for s in series.segments])[:-1])
 
 
-def _memory_at(
-    series: TimeSeries, labels: list[np.ndarray], cells: int, lag: int, groups: int
-) -> tuple[Matrix, Matrix]:
+def _memory_at(series: TimeSeries, labels: list[np.ndarray], cells: int, lag: int, groups: int):
     """Partial correlation given the cell and a linear function in it, and its error."""
     stride = max(1, -(-series.n_samples // _SAMPLES))
 
@@ -115,8 +103,7 @@ def _memory_at(
 
     past, now, future = (taken(series.segments, first) for first in (0, lag, 2 * lag))
     remains = remainders(np.hstack([future, past]), now, taken(labels, lag)[:, 0], cells)
-    width = now.shape[1]
-    products = [part.T @ part for part in np.array_split(remains, groups)]
+    products, width = [part.T @ part for part in np.array_split(remains, groups)], now.shape[1]
 
     def correlation(weights: np.ndarray) -> Matrix:
         total = np.tensordot(weights, products, 1)
@@ -128,13 +115,10 @@ def _memory_at(
 
 def remainders(targets: Samples, points: Samples, labels: np.ndarray, cells: int) -> Samples:
     """What is left of `targets` after regression on (1, points) within each cell."""
-    order = np.argsort(labels, kind="stable")
-    edges = np.searchsorted(labels[order], np.arange(cells + 1))
-    left = np.empty_like(targets)
-    for low, high in pairwise(edges):
+    order, left = np.argsort(labels, kind="stable"), np.empty_like(targets)
+    for low, high in pairwise(np.searchsorted(labels[order], np.arange(cells + 1))):
         rows = order[low:high]
-        design = np.column_stack([np.ones(len(rows)), points[rows]])
-        basis = np.linalg.qr(design)[0]
+        basis = np.linalg.qr(np.column_stack([np.ones(len(rows)), points[rows]]))[0]
         left[rows] = targets[rows] - basis @ (basis.T @ targets[rows])
     return left
 
@@ -142,53 +126,43 @@ def remainders(targets: Samples, points: Samples, labels: np.ndarray, cells: int
 def implied_times(
     labels: list[np.ndarray], cells: int, lag: int, dt: float, groups: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """-h / ln |lambda_2| of the transition matrix over h = lag, 2 lag, 4 lag: constant if the cells are Markov."""
-    found = []
-    for h in (lag, 2 * lag, 4 * lag):
-        counts = np.array([_transitions(pieces, h, cells) for pieces in split(labels, groups)])
+    """-h / ln |lambda_2| of the transition matrix over h = lag, 2 lag, 4 lag: constant if the cells are Markov.
+
+    Errors by leaving out groups, to first order in how far their counts are from all counts.
+    """
+    lags, moduli = np.array([lag, 2 * lag, 4 * lag]), []
+    for h in lags:
+        counts = np.array([_count_transitions(pieces, h, cells) for pieces in split(labels, groups)])
         total = counts.sum(axis=0)
-        modulus = _second_eigenvalue(total)
-        others = np.array([modulus(total - part) for part in counts])
-        found.append((modulus(total), np.sqrt((groups - 1) * others.var())))
-    values, errors = np.array(found).T
-    spans = dt * np.array([lag, 2 * lag, 4 * lag])
+        pair = _second_eigenpair(total)
+        weighted = [pair * c / np.maximum(c.sum(axis=1, keepdims=True), 1) for c in (total, *(total - counts))]
+        moduli.append([np.abs(np.sum(part)) for part in weighted])
+    values, errors = np.array(moduli)[:, 0], jackknife_error(np.array(moduli)[:, 1:].T)
     values = np.where((values > 0) & (values < 1), values, np.nan)
-    return -spans / np.log(values), spans * errors / (values * np.log(values) ** 2)
+    return -dt * lags / np.log(values), dt * lags * errors / (values * np.log(values) ** 2)
 
 
-def _transitions(pieces: list[np.ndarray], lag: int, cells: int) -> Matrix:
+def _count_transitions(pieces: list[np.ndarray], lag: int, cells: int) -> Matrix:
     """Counts of origin (row) and target (column)."""
     codes = [p[:-lag, 0].astype(int) * cells + p[lag:, 0] for p in pieces if len(p) > lag]
-    codes = np.concatenate(codes) if codes else np.zeros(0, int)
-    return np.bincount(codes, minlength=cells * cells).reshape(cells, cells)
+    return np.bincount(np.concatenate([np.zeros(0, int), *codes]), minlength=cells * cells).reshape(cells, cells)
 
 
-def _second_eigenvalue(counts: Matrix) -> Callable[[np.ndarray], float]:
-    """|lambda_2| of the row-normalised matrix of other counts, to first order in how far they are from `counts`."""
+def _second_eigenpair(counts: Matrix) -> Matrix:
+    """u v^T / u.v of the second eigenvalue of the row-normalised counts: its sum with such a matrix is the eigenvalue.
+
+    By Arnoldi where the matrix is large: dense solvers are slow on busy cores. NaN where that does not converge.
+    """
     visits = counts.sum(axis=1, keepdims=True)
-    shares = (visits / visits.sum()).T
-    matrix = counts / np.maximum(visits, 1)
     # Taking off equal rows that sum to one removes the eigenvalue one and leaves the others (Brauer).
-    found = _largest_eigenvalue(np.where(visits > 0, matrix - shares, 0.0))
-    if found is None:
-        return lambda other: np.nan
-    left, right = found
-    pair = left[:, None] * right / (left @ right)
-
-    def modulus(other: np.ndarray) -> float:
-        return float(np.abs(np.sum(pair * other / np.maximum(other.sum(axis=1, keepdims=True), 1))))
-
-    return modulus
-
-
-def _largest_eigenvalue(matrix: Matrix) -> tuple[np.ndarray, np.ndarray] | None:
-    """Left and right eigenvector to it; by Arnoldi where the matrix is large: dense solvers are slow on busy cores."""
+    matrix = np.where(visits > 0, counts / np.maximum(visits, 1) - (visits / visits.sum()).T, 0.0)
     eigs: Any = scipy.sparse.linalg.eigs
     start = np.random.default_rng(0).normal(size=len(matrix))
     try:
         sides = [np.linalg.eig(m) if len(m) <= 16 else eigs(m, k=2, v0=start) for m in (matrix, matrix.T)]
     except scipy.sparse.linalg.ArpackError:
-        return None
+        return np.full_like(matrix, np.nan)
     (values, rights), (others, lefts) = sides
     k = int(np.argmax(np.abs(values)))
-    return lefts[:, np.argmin(np.abs(others - values[k]))], rights[:, k]
+    left, right = lefts[:, np.argmin(np.abs(others - values[k]))], rights[:, k]
+    return left[:, None] * right / (left @ right)

@@ -19,8 +19,7 @@ from jaxtyping import Float
 from .._core.types import Samples
 from ..data import TimeSeries
 from ..statistics.resampling import FALSE_ALARM, split
-from ..statistics.unit_root import dickey_fuller
-from ..statistics.variance_analysis import Features, compare_runs, variance_components
+from ..statistics.stationarity_tests import compare_runs, dickey_fuller, variance_components
 from .moments import SeriesMoments, resolved_times
 from .thresholds import THRESHOLDS
 
@@ -71,7 +70,9 @@ class Stationarity:
 def compare_stretches(moments: SeriesMoments) -> Stationarity:
     """Compare mean, spread, autocorrelation and step size along the record, between records and since their start."""
     series = moments.series
-    pieces = _locally_centred(series)
+    # Eighths of the series, or its records, without their mean, as many as are needed for an integral time.
+    pieces = [c[0] for s in series.segments for c in split([s], max(1, round(8 * len(s) / series.n_samples)))]
+    pieces = [p - p.mean(axis=0) for p in pieces[:: max(1, series.n_samples // _LOCAL_SAMPLES)]]
     local = np.minimum(_local_times(pieces, moments), moments.times)
     steps = [np.square(np.diff(p, axis=0)) for p in pieces if len(p) > 2]
     steps = _local_times([p - p.mean(axis=0) for p in steps], moments)
@@ -100,13 +101,6 @@ def unit_roots(moments: SeriesMoments) -> Float[np.ndarray, " var"]:
         stride = max(1, int(moments.times[i] / series.dt / _PER_TIME))
         found[i] = dickey_fuller(longest[::stride, i])
     return found
-
-
-def _locally_centred(series: TimeSeries) -> list[Samples]:
-    """Eighths of the series, or its records, without their mean, as many as are needed for an integral time."""
-    eighth = series.n_samples / 8
-    pieces = [c[0] for s in series.segments for c in split([s], max(1, round(len(s) / eighth)))]
-    return [p - p.mean(axis=0) for p in pieces[:: max(1, series.n_samples // _LOCAL_SAMPLES)]]
 
 
 def _local_times(pieces: Sequence[Samples], moments: SeriesMoments) -> Float[np.ndarray, " var"]:
@@ -174,7 +168,7 @@ def _compare(
     """Features of the blocks and their test."""
     lag = max(1, min(lag, min(max(len(p) for p in b) for b in blocks) // 4))
     by_block = [block_features(b, lag) for b in blocks]
-    features: Features = np.array([[f[name] for name in names] for f in by_block])
+    features = np.array([[f[name] for name in names] for f in by_block])
     length = np.mean([sum(len(p) for p in b) for b in blocks])
     p_values = compare_runs(features, labels, times / length, ordered=grouping != "between records")
     between, inside, size = variance_components(features, labels)

@@ -1,7 +1,7 @@
 """Where a measured number becomes a finding: every decision of the diagnosis, with its reason.
 
 Chances of false alarms are in `statistics.resampling`, the slope of smooth motion in `statistics.regime`, the critical
-value of a random walk in `statistics.unit_root`.
+value of a random walk in `statistics.stationarity_tests`.
 """
 
 from dataclasses import dataclass

@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..._core.format import listed, measured, percent
-from ...statistics.unit_root import UNIT_ROOT
+from ...statistics.stationarity_tests import UNIT_ROOT
 from ..moments import SeriesMoments
 from ..seasonality import Seasonality
 from ..stationarity import Stationarity

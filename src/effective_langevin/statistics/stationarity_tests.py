@@ -1,10 +1,12 @@
-"""Analysis of variance between runs of consecutive blocks, on normal scores of the ranks."""
+"""Tests of stationarity: analysis of variance between runs of blocks, and the Dickey-Fuller test of a random walk."""
 
 import numpy as np
 from jaxtyping import Float
 from scipy.special import fdtrc, ndtri
 
 Features = Float[np.ndarray, "block feature var"]
+UNIT_ROOT = -3.9  # 0.2 % point of the Dickey-Fuller (1979) distribution with a constant
+_PAST_STEPS = 4
 
 
 def compare_runs(features: Features, labels: np.ndarray, correlation: np.ndarray, *, ordered: bool) -> np.ndarray:
@@ -29,9 +31,8 @@ def compare_runs(features: Features, labels: np.ndarray, correlation: np.ndarray
 
 def trend_p_values(scores: Features, labels: np.ndarray, inflation: np.ndarray) -> np.ndarray:
     """Two-sided p-values of a linear trend over the runs, whose variance is `inflation` times that of white scores."""
-    order = labels - labels.mean()
+    order, freedom = labels - labels.mean(), len(labels) - 2
     explained = np.tensordot(order, scores, 1) ** 2 / np.sum(order**2) / np.sum(scores**2, axis=0)
-    freedom = len(labels) - 2
     return fdtrc(1, freedom, freedom * explained / np.maximum(1 - explained, 1e-300) / inflation)
 
 
@@ -42,3 +43,17 @@ def variance_components(values: Features, labels: np.ndarray) -> tuple[np.ndarra
     spread = np.tensordot(sizes, (means - values.mean(axis=0)) ** 2, 1)
     inside = ((values - means[labels]) ** 2).sum(axis=0)
     return spread / (len(sizes) - 1), inside / (len(values) - len(sizes)), float(sizes.mean())
+
+
+def dickey_fuller(x: np.ndarray) -> float:
+    """t statistic of a in dx = a x + b + sum_k c_k dx(t - k): near zero for a random walk, very negative otherwise."""
+    steps = np.diff(x)
+    rows = len(steps) - _PAST_STEPS
+    if rows < 4 * _PAST_STEPS:
+        return 0.0
+    past = [steps[_PAST_STEPS - k - 1 : len(steps) - k - 1] for k in range(_PAST_STEPS)]
+    design = np.column_stack([x[_PAST_STEPS:-1], np.ones(rows), *past])
+    inverse = np.linalg.pinv(design.T @ design)
+    coefficients = inverse @ design.T @ steps[_PAST_STEPS:]
+    noise = np.sum((steps[_PAST_STEPS:] - design @ coefficients) ** 2) / (rows - design.shape[1])
+    return float(coefficients[0] / np.sqrt(noise * inverse[0, 0]))
