@@ -92,7 +92,7 @@ def compare_stretches(moments: SeriesMoments) -> Stationarity:
 
 
 def unit_roots(moments: SeriesMoments) -> Float[np.ndarray, " var"]:
-    """Dickey-Fuller statistic of each variable whose integral time is not small beside the record; -inf of others."""
+    """Dickey-Fuller statistic of each variable whose record is short in integral times; -inf for the others."""
     series, found = moments.series, np.full(moments.series.dimension, -np.inf)
     longest = max(series.segments, key=len)
     if 2 * len(longest) < series.n_samples:

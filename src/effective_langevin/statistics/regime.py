@@ -45,7 +45,7 @@ def classify_short_times(segments: Sequence[Samples]) -> ShortTimeRegime:
 
 def quadratic_variation_slope(segments: Sequence[Samples]) -> float:
     """Slope of all variables together between one and two lags."""
-    return float(doubling_slopes(total_decay(lagged_moments(segments, segments, [0, 1, 2]).mean()))[0])
+    return float(slopes_from_moments(lagged_moments(segments, segments, [0, 1, 2]).mean())[0])
 
 
 def slope_beneath_noise(segments: Sequence[Samples]) -> float:
@@ -55,18 +55,19 @@ def slope_beneath_noise(segments: Sequence[Samples]) -> float:
     """
     if max(len(s) for s in segments) < 16:
         return -np.inf
-    decay = total_decay(lagged_moments(segments, segments, [1, 3, 5, 9]).mean())
-    return float(doubling_slopes(decay).min()) if (decay > 0).all() else -np.inf
+    correlation = lagged_moments(segments, segments, [1, 3, 5, 9]).mean()
+    return float(slopes_from_moments(correlation).min()) if (_total_decay(correlation) > 0).all() else -np.inf
 
 
-def total_decay(correlation: LagMatrices) -> Float[np.ndarray, " lag"]:
+def slopes_from_moments(correlation: LagMatrices) -> Float[np.ndarray, " octave"]:
+    """d log(QV / h) / d log h of all variables together, from C at the lags k, k + h, k + 2h, k + 4h, ..."""
+    decay = _total_decay(correlation)
+    return np.log2(decay[1:] / decay[:-1]) - 1
+
+
+def _total_decay(correlation: LagMatrices) -> Float[np.ndarray, " lag"]:
     """tr [C(first) - C(lag)] for all lags but the first."""
     return np.trace(correlation[0] - correlation[1:], axis1=1, axis2=2)
-
-
-def doubling_slopes(decay: Float[np.ndarray, "lag ..."]) -> Float[np.ndarray, "octave ..."]:
-    """d log(QV / h) / d log h between lags that double, from C(0) - C(h) at each of them."""
-    return np.log2(decay[1:] / decay[:-1]) - 1
 
 
 def variation_slopes(

@@ -27,7 +27,7 @@ def gaps(moments: SeriesMoments) -> Finding:
         f"No lag crosses a border: {percent(lost)} of the pairs one integral time apart are lost."
     )
     if lost > THRESHOLDS.lost_pairs:
-        advice = "The segments are short beside the memory. Fill short gaps, or use longer records."
+        advice = "The segments are short compared with the memory. Fill short gaps, or use longer records."
         return Finding("gaps", "warning", meaning, advice, numbers)
     advice = "Gaps are handled. Make sure that they do not depend on the state (sensors that fail in storms)."
     return Finding("gaps", "note" if series.dropped else "ok", meaning, advice, numbers)
@@ -56,12 +56,13 @@ def sample_size(moments: SeriesMoments) -> Finding:
         f"{whose}: a covariance matrix of {count(series.dimension, 'variable')} is known to about {percent(error)}."
     )
     level = LEVELS[int(np.searchsorted(THRESHOLDS.covariance_error, error))]
-    advice = (
-        "The sample is too small for this many variables. Record for longer, or keep the leading components with "
-        "`el.preprocess.PCA(variance=0.9)`. Fit few parameters: `score=el.Gaussian()`, `mobility=el.LogCorrelation()`."
-        if level in ("warning", "stop")
-        else "Enough for a fit, but check the standard errors of the mobility."
-    )
+    advice = "Enough for a fit, but check the standard errors of the mobility."
+    if level in ("warning", "stop"):
+        fewer = ", or keep the leading components with `el.preprocess.PCA(variance=0.9)`" * (series.dimension > 1)
+        advice = (
+            f"The sample is too small for {count(series.dimension, 'variable')}. Record for longer{fewer}. Fit few "
+            "parameters: `el.fit(..., score=el.Gaussian(), mobility=el.LogCorrelation())`."
+        )
     return Finding("sample size", level, meaning, advice, numbers)
 
 

@@ -21,11 +21,7 @@ _FEATURES = {
 }
 # The verb and the advice for each grouping.
 _GROUPINGS = {
-    "along the record": (
-        "drifts",
-        "Fit a stretch without the drift, remove it with `preprocess=[el.preprocess.Detrend()]`, or add its cause as a "
-        "variable.",
-    ),
+    "along the record": ("drifts", "Fit a stretch without the drift, or add its cause as a variable."),
     "between records": (
         "differs",
         "The records do not come from one process. Fit them separately, or find out what differs.",
@@ -56,7 +52,7 @@ def stationarity(moments: SeriesMoments, found: Stationarity) -> Finding:
         )
         return Finding("stationarity", "warning", meaning, "Use longer records.", numbers)
     if not any(c.names[0] == "mean" for c in found.comparisons):
-        meaning = "The record is too short beside its integral times to test whether it is stationary."
+        meaning = "The record is too short, compared with its integral times, to test whether it is stationary."
         return Finding("stationarity", "note", meaning, "Make sure by other means, or record for longer.", numbers)
     where = listed(list(dict.fromkeys(c.grouping for c in found.comparisons)))
     meaning = (
@@ -97,8 +93,8 @@ def _random_walk(moments: SeriesMoments, found: Stationarity, alarms: list[_Alar
     meaning = (
         f"Probably not stationary: {listed(names)} {'does' if len(names) == 1 else 'do'} not keep returning to a mean. "
         f"The record is only {measured(moments.series.duration / moments.times[worst])} integral times long, and the "
-        f"Dickey-Fuller statistic is {measured(found.unit_root[worst])} where a stationary record has less than "
-        f"{UNIT_ROOT:g}. A random walk, a trend, or a memory as long as the record look like this.{_also(alarms)}"
+        f"Dickey-Fuller statistic is {measured(found.unit_root[worst])}, not below {UNIT_ROOT:g} as for a stationary "
+        f"record. A random walk, a trend, or a memory as long as the record look like this.{_also(alarms)}"
     )
     advice = (
         "Do not fit this as it is. Remove the trend with `preprocess=[el.preprocess.Detrend()]`, model the increments, "
@@ -119,6 +115,8 @@ def _drifting(alarms: list[_Alarm], numbers: dict[str, Quantity]) -> Finding:
     largest = max(a.drift for a in alarms if a.feature != "autocorrelation" or a.drift < 1)
     small, large = THRESHOLDS.drift
     level = "note" if largest < small else "stop" if largest > large else "warning"
+    if first.feature == "mean" and first.grouping == "along the record":
+        advice += " `preprocess=[el.preprocess.Detrend()]` removes a trend of the mean."
     return Finding("stationarity", level, meaning, advice, numbers)
 
 
@@ -159,6 +157,6 @@ def seasonality(moments: SeriesMoments, found: Seasonality) -> Finding:
         f"Divide by the spread of each phase, or {phase}."
         if first.of_square
         else f"Remove it with `preprocess=[el.preprocess.RemoveSeasonalCycle({first.period:.6g})]`, or {phase}."
-    )
+    ) + " Give the exact period if you know it."
     level = "warning" if first.share > THRESHOLDS.cycle_share else "note"
     return Finding("seasonality", level, f"There is a cycle: {what}.", advice, numbers)
