@@ -23,6 +23,7 @@ def prediction(series):
     return el.predict_held_out(series, score=el.Gaussian(), seed=0)
 
 
+@pytest.mark.slow
 def test_the_bands_hold_the_part_that_was_not_used():
     """Neighbouring lags move together: in one record few of a hundred points are independent, and its coverage scatters
     by 0.1. The mean over eight records has an error of 0.035."""

@@ -330,6 +330,7 @@ def test_a_full_disk_before_the_model_leaves_nothing(table, monkeypatch, capsys)
     assert "No space left on device" in line
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("stage", ["figure", "report"])
 def test_a_full_disk_after_the_model_keeps_the_model_and_no_half_file(stage, table, tmp_path, monkeypatch, capsys):
     """The run folder does not appear; what it would have held so far is whole."""

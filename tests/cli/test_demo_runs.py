@@ -117,6 +117,7 @@ def test_the_report_stands_alone_and_gives_a_verdict(quick_run):
     assert html.count("data:image/png;base64,") >= 5
 
 
+@pytest.mark.integration
 def test_an_interrupted_run_keeps_the_model_it_had(tmp_path, wells_model):
     folder = RunFolder(tmp_path / "run")
 

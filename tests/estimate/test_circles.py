@@ -86,6 +86,7 @@ def test_a_step_beyond_the_border_of_the_period_comes_back_on_the_other_side():
     np.testing.assert_allclose(found, [[-1.8, 12.0], [1.5, 1.0]], atol=1e-5)
 
 
+@pytest.mark.slow
 def test_other_variables_may_stand_beside_angles():
     """With a variable on the line the score is a network that sees cos and sin of the angle."""
     rng = np.random.default_rng(2)

@@ -60,6 +60,7 @@ def test_a_u_net_learns_the_score_of_a_correlated_gaussian_from_nothing(series):
     assert min(held_out) == pytest.approx(LEAST_LOSS, rel=0.04)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("compiled_quickly")
 def test_a_preconditioned_network_starts_at_the_gaussian_score(series):
     """At a rate of nothing the last layer is still zero, and what is left is exact to single precision.
@@ -125,6 +126,7 @@ def test_normalisation_is_frozen_over_perturbed_training_samples():
     assert x.std() == pytest.approx(0.5, rel=4 / np.sqrt(2 * 6000))
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("compiled_quickly")
 def test_the_noise_level_is_chosen_by_the_held_out_loss_of_short_trainings():
     rng = np.random.default_rng(5)

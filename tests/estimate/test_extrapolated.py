@@ -57,6 +57,7 @@ def test_what_is_left_of_the_noise_level_is_of_fourth_order(level):
     assert fit.evidence.extrapolated_from == level
 
 
+@pytest.mark.slow
 def test_wells_blurred_by_a_wide_noise_are_recovered():
     """p ~ exp(-2 (x^2 - 1)^2): at sigma = 0.15 the exact blurred force is off by 2.99, extrapolated by 1.32."""
     grid = np.linspace(-2.2, 2.2, 4001)
@@ -73,6 +74,7 @@ def test_wells_blurred_by_a_wide_noise_are_recovered():
     assert errors[0] == pytest.approx(2.99, rel=0.25)
 
 
+@pytest.mark.slow
 def test_an_extrapolated_model_is_the_same_after_a_round_trip(tmp_path):
     series = el.systems.OrnsteinUhlenbeck.rotating(2).simulate(duration=300.0, dt=0.1, seed=0)
     score = el.Extrapolated(el.KGMM(noise_level=0.2, cells=20, hidden=(8,), steps=50))
@@ -117,6 +119,7 @@ def test_without_noise_there_is_no_row_about_it():
     assert not [row for row in rows if "noise level" in row["estimator"]]
 
 
+@pytest.mark.slow
 def test_the_table_of_agreement_shows_what_more_noise_would_do():
     """For a linear process the mobility does not depend on the noise level at all."""
     process = el.systems.OrnsteinUhlenbeck.rotating(2)

@@ -160,6 +160,7 @@ def test_the_circulation_has_the_right_sign_and_is_not_transposed(estimated, str
     np.testing.assert_array_equal(mobility.antisymmetric, -mobility.antisymmetric.T)
 
 
+@pytest.mark.slow
 def test_error_bars_agree_with_the_scatter_of_independent_records():
     """z = (Phi_hat - Phi) / error over 20 records x 4 entries has standard deviation 1; entries of one record are
     correlated, so its own standard error is up to 1 / sqrt(2 x 20) = 0.16: three and a half of them are allowed."""

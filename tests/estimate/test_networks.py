@@ -95,6 +95,7 @@ def test_a_convolution_is_circular_and_centred(kernel, points):
     np.testing.assert_allclose(layer(jnp.asarray(h, jnp.float32)), plainly_convolved(h, weight) + bias, atol=1e-5)
 
 
+@pytest.mark.slow
 @each_form
 @each_ring
 def test_every_form_of_the_convolution_has_the_value_and_the_gradients_of_the_plain_one(form, kernel, points):
@@ -169,6 +170,7 @@ def before_and_after_freezing(network, x):
     return evaluate_batch(network, x), evaluate_batch(network, x[:3]), freeze(network, x)
 
 
+@pytest.mark.slow
 @each_shape
 def test_the_u_net_maps_states_to_vectors_of_the_same_length_in_every_form_alike(description, dimension):
     x = states(dimension)
@@ -199,6 +201,7 @@ def test_only_what_stands_beside_a_linear_part_is_stepped_with_half_the_digits(p
     assert flat.out[0].dtype == (jnp.bfloat16 if precondition else jnp.float32)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("channels", [1, 2])
 def test_the_form_for_a_gpu_absorbs_the_gain_and_a_drift_the_frame(channels, monkeypatch):
     """Random matrices, so that an order or a transpose gone wrong would show."""
@@ -218,6 +221,7 @@ def test_the_form_for_a_gpu_absorbs_the_gain_and_a_drift_the_frame(channels, mon
         assert apart(LangevinDrift(form, jnp.asarray(phi, jnp.float32)).in_batch(x), expected @ phi.T) < 1e-4
 
 
+@pytest.mark.slow
 @each_shape
 def test_freezing_keeps_the_values_on_the_batch_it_was_frozen_on(description, dimension):
     """And frees them from who else is in the batch, on whom a normalised network depends."""
@@ -285,6 +289,7 @@ ALL_NETWORKS = NETWORKS | MORE_NETWORKS
 every_network = pytest.mark.parametrize("make", ALL_NETWORKS.values(), ids=ALL_NETWORKS.keys())
 
 
+@pytest.mark.slow
 @each_network
 def test_every_network_has_the_same_values_in_every_form_and_can_be_multiplied(make):
     network, x = make(), states(8)

@@ -70,6 +70,7 @@ def test_what_is_resolved_is_told_in_units_of_the_noise():
     assert not replace(in_frame(0.3), frame=None).resolved
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("strategy", [QUICK, el.KGMM(noise_level=0.3, hidden=(32,), steps=600)], ids=["net", "cells"])
 def test_the_learned_score_is_that_of_the_data_blurred_in_their_shape(series, strategy):
     """-(C + sigma^2 B)^-1 y within 0.15 of its size; the score of equally blurred data is off by 0.6."""
@@ -85,6 +86,7 @@ def test_the_learned_score_is_that_of_the_data_blurred_in_their_shape(series, st
     assert fit.stein_error < 4 * fit.stein_standard_error + 0.02
 
 
+@pytest.mark.slow
 def test_wells_across_a_narrow_direction_are_seen():
     """u is wide, v = +-0.1 with width 0.03; x = u +- v. In the middle between the wells the score points outwards."""
     rng = np.random.default_rng(5)
@@ -138,6 +140,7 @@ def test_the_linear_inverse_model_of_shaped_data_has_the_drift_of_the_process():
     )
 
 
+@pytest.mark.slow
 def test_a_model_learned_in_a_frame_is_the_same_after_a_round_trip(series, tmp_path):
     model = el.fit(series, score=replace(QUICK, epochs=1), mobility=el.QuadraticVariation(), seed=0)
     model.save(tmp_path / "model.safetensors")

@@ -37,6 +37,7 @@ def records():
     return [exact_series(ring_process(8), 0.2, 8, 500, seed) for seed in range(12)]
 
 
+@pytest.mark.slow
 def test_phi_on_a_ring_is_right_in_every_mode_and_better_than_without_the_symmetry(records):
     """The mean over 12 records is within 4 standard errors, from their scatter, in each of the 5 complex modes.
 
@@ -57,6 +58,7 @@ def test_phi_on_a_ring_is_right_in_every_mode_and_better_than_without_the_symmet
     assert with_it < 0.5 * without
 
 
+@pytest.mark.slow
 def test_error_bars_with_a_symmetry_agree_with_the_scatter_of_independent_records(records):
     """z over 12 records x 8 entries; entries are correlated, its standard deviation is 1 to within 1 / sqrt(12)."""
     found = [inferred(series, RING) for series in records]
@@ -89,6 +91,7 @@ def test_every_strategy_returns_a_mobility_and_errors_with_the_symmetry(records,
     assert np.sum((found.matrix - found.matrix.T) * (exact - exact.T)) > 0.5 * np.sum((exact - exact.T) ** 2)
 
 
+@pytest.mark.slow
 def test_reflections_leave_no_circulation_and_what_they_took_away_is_reported(records):
     circulating = inferred(records[0], BOTH)
     np.testing.assert_allclose(circulating.antisymmetric, 0, atol=1e-12)

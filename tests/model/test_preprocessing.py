@@ -106,6 +106,7 @@ def test_denoising_happens_before_the_transforms_are_undone():
     assert (clean != model.simulate(0.5, members=2, denoise=False).values).any()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", ["chain", "delays", "logarithm"])
 def test_a_model_with_transforms_gives_the_same_paths_from_its_file(case, model, series, tmp_path):
     if case != "chain":

@@ -25,6 +25,7 @@ def test_every_file_has_answers():
     assert {path.stem for path in FILES.glob("*.safetensors")} == set(ANSWERS)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ANSWERS)
 def test_a_model_file_of_an_earlier_version_answers_as_it_did(name):
     """To the digits that single precision leaves on another processor: on the same one, to the last bit."""

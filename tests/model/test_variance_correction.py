@@ -9,6 +9,8 @@ import effective_langevin as el
 from effective_langevin.estimate.score import Score
 from effective_langevin.model.variance_correction import tilted
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def rotating():

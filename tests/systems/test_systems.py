@@ -38,6 +38,7 @@ def test_drift_noise_and_diffusion_have_the_shapes_of_the_states(system, point):
     np.testing.assert_allclose(system.drift(x)[2, 1], system.drift(np.asarray(point)), rtol=1e-12)
 
 
+@pytest.mark.slow
 @SYSTEMS
 def test_one_step_has_the_moments_of_drift_and_diffusion(system, point):
     """Mean increment drift h, covariance 2 D h over 20000 members: four standard errors, which far exceed the next
@@ -136,6 +137,7 @@ STEIN = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("system", "sampling"), STEIN, ids=[type(s).__name__ for s, _ in STEIN])
 def test_simulated_samples_satisfy_stein_with_the_exact_score(system, sampling):
     """< s > = 0 and < s x^T > = -I, each within four standard errors over 400 independent members, plus 1 % for the
@@ -306,6 +308,7 @@ def test_returned_noise_drives_the_same_path_again(system):
         system.simulate(0.5, dt=0.1, members=3, step=0.01, noise=noise[:, :-1])
 
 
+@pytest.mark.slow
 def test_burn_in_reaches_the_steady_state():
     """The first frame after burn-in, 4000 members: mean within four standard errors of the exact one. The starting
     points have mean zero, 30 standard errors away."""

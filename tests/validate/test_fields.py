@@ -128,6 +128,7 @@ def test_the_comparison_on_a_ring_is_in_standardised_units(reflecting):
     assert variances.data[0, 0] == pytest.approx(expected)
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize(
     ("channels", "symmetry"),
     [(1, el.Translations()), (1, el.TranslationsAndReflections(parity=-1)), (2, el.Translations(channels=2))],

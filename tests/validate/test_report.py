@@ -15,6 +15,8 @@ from effective_langevin.validate.findings.describe_model import ModelDescription
 from effective_langevin.validate.report import figures, render
 from effective_langevin.validate.tables import agreement, matrices, rare_rows
 
+pytestmark = pytest.mark.integration
+
 LONG = "sea_surface_temperature_anomaly_of_the_central_equatorial_pacific"
 EVIL = "<i>&T"
 
@@ -34,7 +36,6 @@ def page(validation):
     return render(validation, figures(validation))
 
 
-@pytest.mark.integration
 @pytest.mark.skipif(CHROMIUM is None, reason="there is no chromium on this machine")
 @pytest.mark.parametrize(("width", "dark"), [(1280, False), (390, True)])
 def test_in_a_browser_nothing_fails_to_load_and_nothing_overflows(page, tmp_path, width, dark):
@@ -52,7 +53,6 @@ def test_in_a_browser_nothing_fails_to_load_and_nothing_overflows(page, tmp_path
     assert "Irreversibility:" in found["texts"]
 
 
-@pytest.mark.integration
 @pytest.mark.skipif(CHROMIUM is None, reason="there is no chromium on this machine")
 def test_the_browser_would_notice(page, tmp_path):
     """A broken image, a fault in a script, a table outside its box and a link to nowhere."""
