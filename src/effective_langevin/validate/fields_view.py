@@ -1,6 +1,6 @@
 """Fields on a periodic grid, whose points are all alike: pooled over the points, and by Fourier mode."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -16,7 +16,7 @@ from ..statistics.lags import LaggedMoments
 from ..statistics.resampling import GROUPS, jackknife
 from . import fields
 from .curves import Curve
-from .views import LEVELS, RARE, WINDOW, View, pair_curve, return_time_curve, spectrum_curve
+from .views import WINDOW, Coords, View, pair_curve, spectrum_curve
 
 if TYPE_CHECKING:
     from .validation import Validation
@@ -84,33 +84,22 @@ class FieldsView(View):
     def makers(self) -> dict[str, Callable[[], Curve | None]]:
         """Return a function for each curve."""
         return {
-            "mean": lambda: self._by_field(*(s.mean(axis=(0, 2)) for s in self._samples)),
-            "std": lambda: self._by_field(*(s.std(axis=(0, 2)) for s in self._samples)),
-            "integral_time": self._integral_time,
+            "integral_time": lambda: self._pooled(*self._integral_times(), self.time_unit),
             "pdf": self._pdf,
             "pair_density": self._pair_density,
             "acf": self._acf,
             "spectrum": self._spectrum,
-            "return_time": lambda: self._return_times(self._edges[:, :: BINS // (LEVELS - 1)]),
-            "rare_return_time": self._rare_return_time,
             "sample_path": self._sample_path,
             "mode_variance": self._mode_variance,
             "mode_acf": self._mode_acf,
             "mobility_by_horizon": self._mobility_by_horizon,
         }
 
-    @property
-    def _labels(self) -> dict[str, tuple[tuple[str, ...], Any]]:
-        units = [self.model.units[c * self.points] for c in range(self.channels)]
-        return {"variable": (("variable",), self.names), "unit": (("variable",), units)}
-
-    def _by_field(self, data: np.ndarray, model: np.ndarray, unit: str = "") -> Curve:
-        return Curve(("variable",), data, model, coords=self._labels, units={"value": unit})
-
-    @cached_property
-    def _samples(self) -> list[np.ndarray]:
-        """All states of data and model, (sample, channel, point)."""
-        return [series.stacked().reshape(-1, self.channels, self.points) for series in self.sides.series]
+    def labels(self, shown: Sequence[int] | None = None) -> Coords:
+        """Return names and units of the fields."""
+        places = range(self.channels) if shown is None else shown
+        names, units = ([source[c] for c in places] for source in (self.names, self.model.units[:: self.points]))
+        return {"variable": (("variable",), names), "unit": (("variable",), units)}
 
     @cached_property
     def _moments(self) -> list[LaggedMoments]:
@@ -139,34 +128,42 @@ class FieldsView(View):
         return [(c, k) for c in range(self.channels) for k in fields.leading_modes(self._variances[c], self.points)]
 
     @cached_property
-    def _edges(self) -> np.ndarray:
+    def edges(self) -> np.ndarray:
         """Bins of each field, between the mean quantiles of its points."""
         ends = self.sides.data_statistics.edges[:, [0, -1]].reshape(self.channels, self.points, 2).mean(axis=1)
         return np.linspace(ends[:, 0], ends[:, 1], BINS + 1, axis=1)
 
     def _acf(self) -> Curve:
         values = self._of_modes(lambda covariances: fields.point_acf(covariances, self.points))
-        coords = {**self._lags(), **self._labels}
+        coords = {**self._lags(), **self.labels()}
         coords["rmse"] = (("variable",), np.sqrt(np.mean((values[0] - values[1]) ** 2, axis=0)))
         return Curve(("lag", "variable"), *values, coords, {"lag": self.sides.data.time_unit})
 
     def _lags(self) -> dict[str, Any]:
         return {"lag": (("lag",), self.sides.data_statistics.tau)}
 
-    def _integral_time(self) -> Curve:
-        tau, acfs = self.sides.data_statistics.tau, [fields.point_acf(m.mean(), self.points) for m in self._moments]
-        return self._by_field(*(integral_time(acf, tau) for acf in acfs), unit=self.sides.data.time_unit)
+    def _integral_times(self) -> list[np.ndarray]:
+        tau = self.sides.data_statistics.tau
+        return [integral_time(fields.point_acf(m.mean(), self.points), tau) for m in self._moments]
+
+    @cached_property
+    def _counts(self) -> list[np.ndarray]:
+        """Counts of each field in its bins, pooled over points, of data and model."""
+        low, high = (np.repeat(ends, self.points) for ends in (self.edges[:, 0], self.edges[:, -1]))
+        counts = (fields.histograms(s.reshape(len(s), -1), low, high, BINS) for s in self.samples)
+        return [c.reshape(self.channels, self.points, BINS).sum(axis=1) for c in counts]
+
+    @cached_property
+    def kl(self) -> np.ndarray:
+        """KL(data || model) of the density of each field at a point."""
+        return pdf_kl(*self._counts)
 
     def _pdf(self) -> Curve:
-        low, high = (np.repeat(ends, self.points) for ends in (self._edges[:, 0], self._edges[:, -1]))
-        edges, counts, densities = self._edges[:, ::_JOINED_BINS], [], []
-        for samples in self._samples:
-            by_point = fields.histograms(samples.reshape(len(samples), -1), low, high, BINS)
-            counts.append(by_point.reshape(self.channels, self.points, BINS).sum(axis=1))
-            wide = counts[-1].reshape(self.channels, -1, _JOINED_BINS).sum(axis=2)
+        edges, densities = self.edges[:, ::_JOINED_BINS], []
+        for counts in self._counts:
+            wide = counts.reshape(self.channels, -1, _JOINED_BINS).sum(axis=2)
             densities.append(wide / wide.sum(axis=1, keepdims=True) / np.diff(edges, axis=1))
-        coords = {**self._labels, "edges": (("variable", "edge"), edges)}
-        coords["kl"] = (("variable",), pdf_kl(*counts))
+        coords = {**self.labels(), "edges": (("variable", "edge"), edges), "kl": (("variable",), self.kl)}
         return Curve(("variable", "bin"), *densities, coords=coords)
 
     def _pair_density(self) -> Curve:
@@ -176,27 +173,19 @@ class FieldsView(View):
         edges, names, units, densities = [], [], [], ([], [])
         for c in shown:
             stem = "u" if self.channels == 1 else self.names[c].split(" … ")[0]
-            low, high = self._edges[c, [0, -1]]
+            low, high = self.edges[c, [0, -1]]
             edges += [np.linspace(low, high, bins + 1)] * width
             names += [f"{stem}(j)", *(f"{stem}(j + {offset})" for offset in fields.OFFSETS)]
             units += [self.model.units[c * self.points]] * width
             cell = np.outer(np.diff(edges[-1]), np.diff(edges[-1]))
-            for side, samples in zip(densities, self._samples):
+            for side, samples in zip(densities, self.samples):
                 counts = fields.pair_counts(samples[:, c], low, high, bins=bins)
                 side += [gaussian_filter(joint, 0.8) / joint.sum() / cell for joint in counts]
         pairs = [(c * width, c * width + place) for c in shown for place in range(1, width)]
         return pair_curve(*densities, np.array(edges), pairs, names, units)
 
     def _spectrum(self) -> Curve | None:
-        slowest = float(self.sides.integral_times.max())
-        return spectrum_curve(*self.sides.series, slowest, self._labels, self.points)
-
-    def _return_times(self, levels: np.ndarray) -> Curve:
-        return return_time_curve(*self.sides.series, levels, self._labels, self.points)
-
-    def _rare_return_time(self) -> Curve:
-        pooled = np.moveaxis(self._samples[0], 1, 0).reshape(self.channels, -1)
-        return self._return_times(np.quantile(pooled, RARE, axis=1).T)
+        return spectrum_curve(*self.sides.series, self.sides.integral_times.max(), self.labels(), self.points)
 
     def _sample_path(self) -> Curve:
         """A stretch of the first fields; several fields in units of their standard deviations."""
@@ -205,21 +194,17 @@ class FieldsView(View):
         window = round(WINDOW * float(self.sides.integral_times.max()) / data.dt) + 1
         frames, shown = min(longest, _MOST_FRAMES, window), slice(None, MOST_FIELDS)
         pieces = [max(series.segments, key=len)[:frames] for series in (data, paths)]
+        coords = {"time": (("time",), data.dt * np.arange(frames)), **self.labels(range(self.channels)[shown])}
         if self.channels > 1:
             pieces = [self.model.standardizer.to_standard(piece) for piece in pieces]
-        units = [""] * self.channels if self.channels > 1 else [self.model.units[0]]
-        coords = {
-            "time": (("time",), data.dt * np.arange(frames)),
-            "variable": (("variable",), self.names[shown]),
-            "unit": (("variable",), units[shown]),
-        }
+            coords["unit"] = (("variable",), [""] * len(coords["variable"][1]))
         values = (piece.reshape(frames, self.channels, self.points)[:, shown] for piece in pieces)
         return Curve(("time", "variable", "point"), *values, coords=coords, units={"time": data.time_unit})
 
     def _mode_variance(self) -> Curve:
         of_field = ("variable", "mode")
         coords = {
-            **self._labels,
+            **self.labels(),
             "share": (of_field, self._shares),
             "noise": (of_field, fields.modes_of(self.model.score.blur, self.channels)),
             "mobility": (of_field, self._mobility_of_modes),

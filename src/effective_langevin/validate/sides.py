@@ -1,6 +1,6 @@
 """What a validation compares: data and simulated paths, in the model's variables and in those of the series."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -37,19 +37,30 @@ class OriginalVariables:
             data, paths, *(series_statistics(series.segments, series.dt, edges, lags) for series in (data, paths))
         )
 
-    def kl_by_variable(self, data_weights: np.ndarray | None = None, model_weights: np.ndarray | None = None):
-        """KL(data || model) of each variable, for any weighting of the groups."""
-        a, b = (np.ones(GROUPS) if w is None else w for w in (data_weights, model_weights))
-        return distances.pdf_kl(self.data_statistics.histogram(a), self.model_statistics.histogram(b))
+    def kl_by_variable(self) -> np.ndarray:
+        """KL(data || model) of each variable."""
+        return _kl(self.data_statistics, self.model_statistics, np.ones(GROUPS), np.ones(GROUPS))
 
     def metrics(self) -> dict[str, float]:
-        """The worst KL divergence, its leave-one-group-out error, and the same between halves of the data."""
-        value, data_error = jackknife(lambda w: self.kl_by_variable(data_weights=w).max(), GROUPS)
-        model_error = jackknife(lambda w: self.kl_by_variable(model_weights=w).max(), GROUPS)[1]
-        histogram = self.data_statistics.histogram
-        halves = floor(lambda a, b: distances.pdf_kl(histogram(a), histogram(b)).max())
-        numbers = {"": value, "_se": np.hypot(data_error, model_error), "_floor": halves}
-        return {f"pdf_kl_original{suffix}": float(number) for suffix, number in numbers.items()}
+        """Return the worst KL divergence, its error, and the same between halves of the data."""
+        sides = (self.data_statistics, self.model_statistics)
+        return with_sampling_errors(("pdf_kl_original",), lambda *which: _kl(*which).max(keepdims=True), *sides)
+
+
+def _kl(data: SeriesStatistics, model: SeriesStatistics, data_weights: np.ndarray, model_weights: np.ndarray):
+    return distances.pdf_kl(data.histogram(data_weights), model.histogram(model_weights))
+
+
+def with_sampling_errors(
+    names: Sequence[str], distance: Callable[..., np.ndarray], data: SeriesStatistics, model: SeriesStatistics
+) -> dict[str, float]:
+    """Return distances between data and model, leave-one-group-out errors, and the same between halves of the data."""
+    everything = np.ones(GROUPS)
+    value, data_error = jackknife(lambda w: distance(data, model, w, everything), GROUPS)
+    model_error = jackknife(lambda w: distance(data, model, everything, w), GROUPS)[1]
+    halves = floor(lambda a, b: distance(data, data, a, b))
+    numbers = {"": value, "_se": np.hypot(data_error, model_error), "_floor": halves}
+    return {f"{name}{end}": float(v) for end, values in numbers.items() for name, v in zip(names, values)}
 
 
 def _spread_over(data: TimeSeries, paths: TimeSeries) -> TimeSeries:

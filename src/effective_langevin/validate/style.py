@@ -2,9 +2,10 @@
 
 from collections.abc import Sequence
 from functools import wraps
+from pathlib import Path
 from typing import Any
 
-import matplotlib
+import matplotlib.style
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -17,29 +18,7 @@ from .._core.types import Matrix
 DATA, MODEL = "#0072B2", "#D55E00"  # two colours that all kinds of colour vision tell apart (Okabe and Ito)
 WIDTH = 9.4
 _BELOW = 0.05  # a band that would reach zero on a logarithmic scale ends at this fraction of the curve
-STYLE: Any = {
-    "font.family": "sans-serif",
-    "font.size": 9,
-    "axes.titlesize": 9.5,
-    "axes.labelsize": 9,
-    "xtick.labelsize": 8,
-    "ytick.labelsize": 8,
-    "legend.fontsize": 9,
-    "legend.frameon": False,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.linewidth": 0.8,
-    "axes.formatter.limits": (-3, 4),
-    "axes.edgecolor": "#444444",
-    "axes.grid": True,
-    "grid.color": "#e6e6e6",
-    "grid.linewidth": 0.6,
-    "axes.axisbelow": True,
-    "lines.linewidth": 1.5,
-    "figure.facecolor": "white",
-    "axes.facecolor": "white",
-}
-
+STYLE = Path(__file__).with_name("report.mplstyle")
 
 _ARGUMENTS = """
     Parameters
@@ -61,7 +40,7 @@ def styled(draw):
 
     @wraps(draw)
     def inner(*args, **kwargs):
-        with matplotlib.rc_context(STYLE):
+        with matplotlib.style.context(STYLE):
             return draw(*args, **kwargs)
 
     inner.__doc__ = f"{draw.__doc__.rstrip()}\n{_ARGUMENTS}"
@@ -83,7 +62,7 @@ def panels(count: int, columns: int, height: float, axes: Any, *, blocks: Sequen
 
 
 def even_columns(count: int) -> int:
-    """Columns of at most four that fill their rows as evenly as they can."""
+    """Return the number of columns, at most four, that fills rows most evenly."""
     return -(-count // -(-count // 4))
 
 
@@ -104,7 +83,7 @@ def colour_bar(shown: Any, axes: Any, **options: Any) -> Any:
 
 
 def legend(axes: np.ndarray, handles: Sequence[Any] | None = None, *, dashed: bool = False) -> None:
-    """One legend per figure, above the panels; inside the first panel when the figure is not ours."""
+    """Draw one legend per figure, above the panels; inside the first panel when the figure is not ours."""
     figure = axes[0].figure
     if handles is None:
         style = "--" if dashed else "-"
@@ -119,18 +98,18 @@ def legend(axes: np.ndarray, handles: Sequence[Any] | None = None, *, dashed: bo
 
 
 def label(name: str, unit: str) -> str:
-    """A name with its unit."""
+    """Write a name with its unit."""
     return f"{short(name, 24)} [{plain(unit)}]" if unit else short(name, 24)
 
 
 def short(name: str, limit: int = 10) -> str:
-    """A name that fits; of a long one the two ends, since numbers often stand last."""
+    """Shorten a name to its two ends, since numbers often stand last."""
     kept = limit // 2
     return plain(name if len(name) <= limit else f"{name[: limit - kept - 1]}…{name[-kept:]}")
 
 
 def plain(text: str) -> str:
-    """A dollar sign in a name is a dollar sign, not mathematics."""
+    """Keep matplotlib from reading a dollar sign as mathematics."""
     return text.replace("$", r"\$")
 
 

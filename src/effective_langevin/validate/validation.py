@@ -18,13 +18,12 @@ from ..data import Standardizer, TimeSeries
 from ..diagnose import Diagnosis, diagnose
 from ..model import LangevinModel, load
 from ..statistics import distances
-from ..statistics.densities import SeriesStatistics, comparison_lags, floor, histogram_edges, series_statistics
+from ..statistics.densities import SeriesStatistics, comparison_lags, histogram_edges, series_statistics
 from ..statistics.integral_time import error_groups, integral_times
-from ..statistics.resampling import GROUPS, jackknife
 from .curves import Curve, from_dataset, to_dataset
 from .fields_view import FieldsView
 from .findings.verdict import Verdict, judge
-from .sides import Comparison, OriginalVariables, Sides
+from .sides import Comparison, OriginalVariables, Sides, with_sampling_errors
 from .views import VariablesView, View
 
 if TYPE_CHECKING:
@@ -74,8 +73,7 @@ class Validation:
 
     Examples
     --------
-    >>> import effective_langevin as el
-    >>> series = el.systems.OrnsteinUhlenbeck.rotating(2).simulate(200.0, 0.1, members=4, seed=0)
+    >>> series = el.systems.OrnsteinUhlenbeck.rotating(2).simulate(200.0, dt=0.1, members=4, seed=0)
     >>> model = el.fit(series, score=el.Gaussian(), mobility=el.LogCorrelation())
     >>> result = el.validate(model, series, members=32, duration=50.0)
     >>> result.verdict.level
@@ -295,8 +293,7 @@ def validate(
 
     Examples
     --------
-    >>> import effective_langevin as el
-    >>> series = el.systems.OrnsteinUhlenbeck.rotating(2).simulate(200.0, 0.1, members=4, seed=0)
+    >>> series = el.systems.OrnsteinUhlenbeck.rotating(2).simulate(200.0, dt=0.1, members=4, seed=0)
     >>> model = el.fit(series, score=el.Gaussian(), mobility=el.LogCorrelation())
     >>> result = el.validate(model, series, members=32, duration=50.0)
     >>> result.metrics["acf_rmse"] < 0.1
@@ -314,7 +311,9 @@ def validate(
     lags = lags[lags <= _REACH * min(len(s) for s in paths.segments)]
     edges = histogram_edges(series.stacked())
     data_statistics, model_statistics = (series_statistics(s.segments, s.dt, edges, lags) for s in (series, paths))
-    metrics = _stein_and_mobility(model, exact_mobility) | _compared(data_statistics, model_statistics)
+    metrics = _stein_and_mobility(model, exact_mobility) | with_sampling_errors(
+        DISTANCES, _distances, data_statistics, model_statistics
+    )
     original = OriginalVariables.of(model, series, paths)
     metrics |= original.metrics() if original else {}
     sides = Sides(series, paths, data_statistics, model_statistics, times, standard, original)
@@ -351,24 +350,9 @@ def _sizes(data: TimeSeries, paths: TimeSeries, times: np.ndarray, members: int,
 def _distances(data: SeriesStatistics, model: SeriesStatistics, data_weights: np.ndarray, model_weights: np.ndarray):
     """Return the distances between two series, for any weighting of their groups."""
     kl = distances.pdf_kl(data.histogram(data_weights), model.histogram(model_weights))
-    return np.array(
-        [
-            kl.mean(),
-            kl.max(),
-            distances.acf_rmse(data.acf(data_weights), model.acf(model_weights)),
-            distances.covariance_error(model.covariance(model_weights), data.covariance(data_weights)),
-        ]
-    )
-
-
-def _compared(data: SeriesStatistics, model: SeriesStatistics) -> dict[str, float]:
-    """Return the distances, their leave-one-group-out errors, and the same between halves of the data."""
-    everything = np.ones(GROUPS)
-    value, data_error = jackknife(lambda w: _distances(data, model, w, everything), GROUPS)
-    model_error = jackknife(lambda w: _distances(data, model, everything, w), GROUPS)[1]
-    halves = floor(lambda a, b: _distances(data, data, a, b))
-    numbers = {"": value, "_se": np.hypot(data_error, model_error), "_floor": halves}
-    return {f"{name}{end}": float(v) for end, values in numbers.items() for name, v in zip(DISTANCES, values)}
+    acf = distances.acf_rmse(data.acf(data_weights), model.acf(model_weights))
+    covariance = distances.covariance_error(model.covariance(model_weights), data.covariance(data_weights))
+    return np.array([kl.mean(), kl.max(), acf, covariance])
 
 
 def _stein_and_mobility(model: LangevinModel, exact: Matrix | None) -> dict[str, float]:

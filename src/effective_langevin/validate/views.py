@@ -6,7 +6,7 @@ A view computes all curves of a validation, each once and when it is first asked
 import abc
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from scipy.ndimage import gaussian_filter
@@ -28,14 +28,16 @@ from .sides import OriginalVariables, Sides
 if TYPE_CHECKING:
     from .validation import Validation
 
+Coords = dict[str, tuple[tuple[str, ...], Any]]
+
 MOST_PANELS = 12
 WINDOW = 15.0  # of a sample path, in integral times of the slowest variable
-LEVELS = 41
+_LEVELS = 41
 _MOST_ROWS = 6
 _MOST_PAIRS = 6
 _MOST_ENTRIES = 9
 _MOST_RARE = 6
-RARE = (0.01, 0.99)
+_RARE = (0.01, 0.99)
 _CROSS_DIMENSIONS = 4
 _SHORTEST_WINDOW = 16  # samples
 _STEP_TIME = 0.1  # of the shortest integral time
@@ -55,33 +57,68 @@ def with_errors(of: Callable[[Any], Callable[[np.ndarray], np.ndarray]], sides: 
     return {"data": data, "model": model, "data_error": data_error, "model_error": model_error}
 
 
-def joined(density: np.ndarray, bins: int) -> np.ndarray:
-    """Average densities over groups of neighbouring bins."""
-    return density.reshape(*density.shape[:-1], -1, bins).mean(axis=-1)
-
-
 class View(abc.ABC):
-    """How data and model are compared: what is pooled, and which sentences describe it."""
+    """How data and model are compared: what is pooled over how many points, and which sentences describe it.
+
+    A view of saved curves has no `sides` to compute them from.
+    """
 
     density_metric: str
     what: str
+    points = 1
 
     def __init__(self, model: LangevinModel, sides: Sides | None = None):
-        self.model, self._sides = model, sides
-
-    @property
-    def sides(self) -> Sides:
-        """Data and paths that curves are computed from; a view of saved curves has none."""
-        assert self._sides is not None
-        return self._sides
+        self.model, self.sides, self.time_unit = model, cast(Sides, sides), model.time_unit
 
     def curves(self) -> LazyCurves:
         """Return all curves, each computed when it is first asked for."""
-        return LazyCurves(self.makers())
+        shared = {
+            "mean": lambda: self._pooled(*(s.mean(axis=(0, 2)) for s in self.samples)),
+            "std": lambda: self._pooled(*(s.std(axis=(0, 2)) for s in self.samples)),
+            "return_time": lambda: self.return_times(self.edges[:, :: BINS // (_LEVELS - 1)], MOST_PANELS),
+            "rare_return_time": self._rare_return_times,
+        }
+        return LazyCurves({**shared, **self.makers()})
+
+    @cached_property
+    def samples(self) -> list[np.ndarray]:
+        """All states of data and model, (sample, variable or field, point)."""
+        return [s.stacked().reshape(-1, s.dimension // self.points, self.points) for s in self.sides.series]
+
+    def _pooled(self, data: np.ndarray, model: np.ndarray, unit: str = "") -> Curve:
+        return Curve(("variable",), data, model, coords=self.labels(), units={"value": unit})
+
+    def return_times(self, levels: np.ndarray, most: int) -> Curve:
+        """Return the mean times between upward crossings of levels, of what has the largest KL divergence."""
+        shown = worst(self.kl, most)
+        return return_time_curve(*self.chosen(shown), levels[shown], self.labels(shown), self.points)
+
+    def _rare_return_times(self) -> Curve:
+        pooled = np.moveaxis(self.samples[0], 1, 0)
+        return self.return_times(np.quantile(pooled.reshape(len(pooled), -1), _RARE, axis=1).T, _MOST_RARE)
+
+    def chosen(self, shown: Sequence[int]) -> list[TimeSeries]:
+        """Return data and paths of some variables or fields."""
+        kept = [v * self.points + k for v in shown for k in range(self.points)]
+        return [series.map(lambda s: s[:, kept]) for series in self.sides.series]
 
     @abc.abstractmethod
     def makers(self) -> dict[str, Callable[[], Curve | None]]:
-        """Return a function for each curve."""
+        """Return a function for each curve that the views compute differently."""
+
+    @abc.abstractmethod
+    def labels(self, shown: Sequence[int] | None = None) -> Coords:
+        """Return names and units of variables or fields."""
+
+    @property
+    @abc.abstractmethod
+    def kl(self) -> np.ndarray:
+        """KL(data || model) of each variable or field."""
+
+    @property
+    @abc.abstractmethod
+    def edges(self) -> np.ndarray:
+        """Bins of each variable or field."""
 
     @abc.abstractmethod
     def subject(self) -> str:
@@ -138,16 +175,14 @@ class VariablesView(View):
         """Return a function for each curve."""
         sides, original = self.sides, self.sides.original
         found: dict[str, Callable[[], Curve | None]] = {
-            "mean": lambda: self._by_variable(*(s.stacked().mean(axis=0) for s in sides.series)),
-            "std": lambda: self._by_variable(*(s.stacked().std(axis=0) for s in sides.series)),
-            "integral_time": self._integral_time,
+            "integral_time": lambda: self._pooled(
+                *(s.integral_times() for s in sides.statistics), sides.data.time_unit
+            ),
             "pdf": lambda: pdf_curve(sides.data, sides.statistics, self.kl),
             "pair_density": self._pair_density,
             "acf": self._acf,
             "cross_correlation": self._cross_correlation,
             "spectrum": self._spectrum,
-            "return_time": self._return_time,
-            "rare_return_time": self._rare_return_time,
             "step_size": lambda: step_curve(*(s.map(sides.standard) for s in sides.series), sides.integral_times.min()),
             "sample_path": self._sample_path,
             "mobility_by_horizon": self._mobility_by_horizon,
@@ -170,19 +205,18 @@ class VariablesView(View):
         data, model = (s.acf(np.ones(GROUPS)) for s in self.sides.statistics)
         return np.sqrt(np.mean((data - model) ** 2, axis=0))
 
-    def _labels(self, shown: Sequence[int] | None = None) -> dict[str, tuple[tuple[str, ...], Any]]:
+    @property
+    def edges(self) -> np.ndarray:
+        """Bins of each variable."""
+        return self.sides.data_statistics.edges
+
+    def labels(self, shown: Sequence[int] | None = None) -> Coords:
+        """Return names and units of the variables shown, by default all."""
         return variable_coords(self.sides.data, range(self.sides.data.dimension) if shown is None else shown)
-
-    def _by_variable(self, data: np.ndarray, model: np.ndarray, unit: str = "") -> Curve:
-        return Curve(("variable",), data, model, coords=self._labels(), units={"value": unit})
-
-    def _integral_time(self) -> Curve:
-        times = (s.integral_times() for s in self.sides.statistics)
-        return self._by_variable(*times, unit=self.sides.data.time_unit)
 
     def _lags(self) -> dict[str, Any]:
         lags = {"lag": (("lag",), self.sides.data_statistics.tau)}
-        return {"coords": {**lags, **self._labels()}, "units": {"lag": self.sides.data.time_unit}}
+        return {"coords": {**lags, **self.labels()}, "units": {"lag": self.sides.data.time_unit}}
 
     def _acf(self) -> Curve:
         found = self._lags()
@@ -197,24 +231,9 @@ class VariablesView(View):
         curves = with_errors(lambda s: s.correlation, self.sides.statistics)
         return Curve(("lag", "variable", "earlier"), **curves, **found)
 
-    def _chosen(self, shown: Sequence[int]) -> list[TimeSeries]:
-        return [series.map(lambda s: s[:, shown]) for series in self.sides.series]
-
     def _spectrum(self) -> Curve | None:
         shown = worst(self.rmse, MOST_PANELS)
-        slowest = float(self.sides.integral_times.max())
-        return spectrum_curve(*self._chosen(shown), slowest, self._labels(shown))
-
-    def _return_time(self) -> Curve:
-        shown, edges = worst(self.kl, MOST_PANELS), self.sides.data_statistics.edges
-        levels = edges[shown][:, :: (edges.shape[1] - 1) // (LEVELS - 1)]
-        return return_time_curve(*self._chosen(shown), levels, self._labels(shown))
-
-    def _rare_return_time(self) -> Curve:
-        shown = worst(self.kl, _MOST_RARE)
-        data, paths = self._chosen(shown)
-        levels = np.quantile(data.stacked(), RARE, axis=0).T
-        return return_time_curve(data, paths, levels, self._labels(shown))
+        return spectrum_curve(*self.chosen(shown), self.sides.integral_times.max(), self.labels(shown))
 
     def _sample_path(self) -> Curve:
         data, paths = self.sides.series
@@ -222,7 +241,7 @@ class VariablesView(View):
         longest = min(max(len(s) for s in series.segments) - 1 for series in (data, paths)) * data.dt
         frames = round(min(WINDOW * float(self.sides.integral_times.max()), longest) / data.dt) + 1
         pieces = (max(series.segments, key=len)[:frames, shown] for series in (data, paths))
-        coords = {"time": (("time",), data.dt * np.arange(frames)), **self._labels(shown)}
+        coords = {"time": (("time",), data.dt * np.arange(frames)), **self.labels(shown)}
         return Curve(("time", "variable"), *pieces, coords=coords, units={"time": data.time_unit})
 
     def _pair_density(self) -> Curve | None:
@@ -276,7 +295,7 @@ class VariablesView(View):
         return Curve(("basin",), data, model, data_error, model_error, coords, {"centre": circles.units[column]})
 
 
-def variable_coords(series: TimeSeries, shown: Sequence[int]) -> dict[str, tuple[tuple[str, ...], Any]]:
+def variable_coords(series: TimeSeries, shown: Sequence[int]) -> Coords:
     """Return names and units of the variables shown."""
     names, units = ([labels[v] for v in shown] for labels in (series.names, series.units))
     return {"variable": (("variable",), names), "unit": (("variable",), units)}
@@ -289,7 +308,8 @@ def pdf_curve(data: TimeSeries, statistics: Sequence[SeriesStatistics], kl: np.n
     def density(side: SeriesStatistics) -> Callable[[np.ndarray], np.ndarray]:
         def of(weights: np.ndarray) -> np.ndarray:
             counts = side.histogram(weights)
-            return joined(counts / counts.sum(axis=1, keepdims=True) / np.diff(side.edges, axis=1), bins)
+            density = counts / counts.sum(axis=1, keepdims=True) / np.diff(side.edges, axis=1)
+            return density.reshape(len(density), -1, bins).mean(axis=-1)
 
         return of
 
