@@ -79,44 +79,26 @@ def write_report(validation: Validation, path: str | os.PathLike, *, drawn: dict
 
 def render(validation: Validation, drawn: dict[str, Figure]) -> str:
     """Return the report as HTML text."""
-    model, diagnosis, curves = validation.model, validation.diagnosis, validation.curves
+    model = validation.model
     description = ModelDescription(model, validation.comparison.groups)
-    horizon = model.mobility.evidence.horizon
-    unresolved = notes.unresolved_modes(validation)
-    headline, *sentences = validation.verdict.sentences
-    names, lag = model.names, curves["acf"]
+    findings = validation.diagnosis.findings if validation.diagnosis else ()
+    unresolved, horizon = notes.unresolved_modes(validation), model.mobility.evidence.horizon
+    headline, *sentences = (_sentence(text, model.names) for text in validation.verdict.sentences)
     return _template().render(
-        who=validation.view.subject(),
-        what=validation.view.what,
-        fields=model.space.channels,
-        dimension=model.dimension,
-        modes=tables.mode_rows(validation),
-        level={"good": "good", "usable": "care", "poor": "poor"}[validation.verdict.level],
-        headline=_sentence(headline, names),
-        verdict=[_sentence(text, names) for text in sentences],
+        validation=validation,
+        model=model,
+        tables=tables,
+        headline=headline,
+        verdict=sentences,
         description=description,
-        words=[_finding(f, names)["words"] for f in description.findings()],
-        diagnosis=diagnosis,
-        findings=[_finding(f, names) for f in diagnosis.findings] if diagnosis else [],
-        matrices=tables.matrices(validation) if model.dimension <= tables.MOST_MATRIX else [],
-        stein=tables.table(model.score.stein, None, names, write="{:.3f}".format),
-        metrics=tables.metric_rows(validation),
-        variables=tables.variable_rows(validation),
-        rare=tables.rare_rows(validation),
-        agreement=tables.agreement(validation),
-        most_rows=tables.MOST_ROWS,
+        words=[_finding(f, model.names)["words"] for f in description.findings()],
+        findings=[_finding(f, model.names) for f in findings],
         figures={name: _embedded(figure) for name, figure in drawn.items()},
-        facts=tables.facts(validation),
         provenance=rows_of(model.provenance),
-        time_unit=validation.comparison.time_unit,
-        reach=f"{lag['lag'][-1]:.3g} {lag.unit('lag')}".strip(),
-        mobility=model.mobility,
-        horizon_rule=horizon.rule if horizon else "mean",
-        horizons_used="horizon" if horizon and horizon.used == 1 else f"{horizon.used if horizon else 0} horizons",
-        held_out=_held_out(horizon) if horizon else "",
-        score=model.score,
+        horizon=horizon,
         horizons=notes.horizon_words(validation),
-        unresolved=_sentence(unresolved.meaning[:1].upper() + unresolved.meaning[1:], names) if unresolved else "",
+        held_out=_held_out(horizon) if horizon else "",
+        unresolved=_finding(unresolved, model.names)["words"] if unresolved else "",
         wide=model.dimension > OPEN_TABLES,
         version=version("effective-langevin"),
     )

@@ -66,6 +66,11 @@ def table(
     return {"names": names, "rows": rows}
 
 
+def stein(validation: Validation) -> dict[str, Any]:
+    """The Stein matrix on held-out samples."""
+    return table(validation.model.score.stein, None, validation.model.names, write="{:.3f}".format)
+
+
 def metric_rows(validation: Validation) -> list[dict[str, str]]:
     """List every metric with its error, its sampling error and what it means."""
     return [

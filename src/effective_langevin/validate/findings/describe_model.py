@@ -1,6 +1,5 @@
 """The model in words and tables: relaxation, rotation, irreversibility and noise."""
 
-from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -8,7 +7,7 @@ import numpy as np
 from ..._core.format import after_number, listed, plus_minus, short, typeset
 from ...diagnose import Finding
 from ...model import LangevinModel
-from ...model.analysis import Circulation, EntropyProduction, Timescales
+from ...model.analysis import EntropyProduction
 from .circulation import CirculationTest, check_circulation
 
 _MOST_MODES = 8
@@ -17,35 +16,24 @@ _TAKES_PART = 0.15
 _VARIABLES = 6
 
 
-@dataclass(frozen=True, eq=False)
+def _write(value: float, error: float) -> str:
+    return typeset(plus_minus(float(value), float(error)))
+
+
 class ModelDescription:
     """Time scales, rotations and entropy production of a model as findings and rows of tables.
 
     `groups` is the number of independent parts of the record, if the mobility does not know it.
     """
 
-    model: LangevinModel
-    groups: int | None = None
-
-    @cached_property
-    def timescales(self) -> Timescales:
-        """Relaxation times and periods."""
-        return self.model.timescales()
-
-    @cached_property
-    def circulation(self) -> Circulation:
-        """Rotations."""
-        return self.model.circulation()
+    def __init__(self, model: LangevinModel, groups: int | None = None):
+        self.model, self.test = model, check_circulation(model, groups)
+        self.timescales, self.circulation = model.timescales(), model.circulation()
 
     @cached_property
     def entropy(self) -> EntropyProduction:
         """Entropy production."""
         return self.model.entropy_production()
-
-    @cached_property
-    def test(self) -> CirculationTest | None:
-        """The test for circulation; None if Phi_A is zero by construction."""
-        return check_circulation(self.model, self.groups)
 
     def findings(self) -> list[Finding]:
         """Describe relaxation, noise, circulation and irreversibility, as far as there are any."""
@@ -56,45 +44,31 @@ class ModelDescription:
 
     def timescale_rows(self) -> list[dict[str, str]]:
         """Relaxation time, period and variables of the slowest modes; the two of a pair that oscillates are one row."""
-        found = self.timescales
-        return [
-            {
-                "time": typeset(plus_minus(float(found.value[k]), float(found.standard_error[k]))),
-                "period": self._period(k) if np.isfinite(found.period[k]) else "",
-                "where": self._where(k),
-            }
-            for k in self._modes[:_MOST_MODES]
-        ]
+        found, shown = self.timescales, self._modes[:_MOST_MODES]
+        times = [_write(found.value[k], found.standard_error[k]) for k in shown]
+        return [{"time": t, "period": self._period(k), "where": self._where(k)} for t, k in zip(times, shown)]
 
     def rotation_rows(self) -> list[dict[str, str]]:
         """Frequency, period and plane of the fastest rotations."""
-        if self.test is None:
-            return []
-        found = self.circulation
+        found, rows = self.circulation, []
         turns = zip(found.frequency[:_MOST_MODES], found.standard_error, found.period, self._planes)
-        return [
-            {
-                "frequency": typeset(plus_minus(float(frequency), float(error))),
-                "period": typeset(plus_minus(float(period), float(period * error / frequency)))
-                if frequency > 2 * error
-                else "–",
-                "plane": plane,
-            }
-            for frequency, error, period, plane in turns
-            if frequency > 0
-        ]
+        for frequency, error, period, plane in turns if self.test else ():
+            if frequency > 0:
+                turn = _write(period, period * error / frequency) if frequency > 2 * error else "–"
+                rows.append({"frequency": _write(frequency, error), "period": turn, "plane": plane})
+        return rows
 
     def entropy_row(self) -> str:
         """Entropy production with its error."""
-        return typeset(plus_minus(self.entropy.value, self.entropy.standard_error))
+        return _write(self.entropy.value, self.entropy.standard_error)
 
     def more_modes(self) -> int:
         """How many modes are not among the rows."""
         return max(0, len(self._modes) - _MOST_MODES)
 
     def _period(self, mode: int) -> str:
-        found = self.timescales
-        return typeset(plus_minus(float(found.period[mode]), float(found.period_error[mode])))
+        period, error = self.timescales.period[mode], self.timescales.period_error[mode]
+        return _write(period, error) if np.isfinite(period) else ""
 
     def _relaxation(self) -> str:
         found, unit = self.timescales, after_number(self.model.time_unit)
