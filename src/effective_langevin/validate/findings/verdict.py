@@ -215,7 +215,7 @@ def _circulation(validation: "Validation") -> Finding | None:
     phi, error = (
         m[found.row, found.column] for m in (model.mobility.antisymmetric, model.mobility.antisymmetric_error)
     )
-    standard = validation.view.standard_mobility()
+    standard = validation.view.standard_mobility(model.mobility.matrix)
     ratio = np.linalg.norm(standard - standard.T) / np.linalg.norm(standard + standard.T)
     entry = f"Phi_A({model.names[found.row]}, {model.names[found.column]}) = {plus_minus(float(phi), float(error))}"
     largest = f"{'The clearest entry, ' if model.dimension > 2 else ''}{entry}{',' if model.dimension > 2 else ''} is "
