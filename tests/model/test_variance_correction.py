@@ -85,7 +85,7 @@ def test_the_verdict_says_that_it_was_done(rotating):
     series = rotating.simulate(duration=50.0, members=4, seed=3)
     words = el.validate(after, series, seed=4, members=8, duration=50.0).summary()
     assert "Variance correction: a linear term in the score" in words
-    assert "from 2 simulations" in words
+    assert "tuned in 2 simulation rounds" in words
     assert "no evidence" in words
 
 

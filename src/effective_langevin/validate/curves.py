@@ -145,5 +145,5 @@ def from_dataset(dataset: "xr.Dataset") -> dict[str, Curve]:
         errors = dataset[f"{name}_se"].values if f"{name}_se" in dataset else (None, None)
         coords = {label: (tuple(own[str(d)] for d in c.dims), c.values) for label, c in found.items()}
         units = {label: c.attrs["units"] for label, c in {**found, "value": values}.items() if c.attrs["units"]}
-        curves[str(name)] = Curve(tuple(layout["dims"]), *values.values, *errors, coords, units)
+        curves[str(name)] = Curve(tuple(layout["dims"]), *values.values, *errors, coords=coords, units=units)
     return curves

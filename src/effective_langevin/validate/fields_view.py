@@ -36,7 +36,7 @@ class FieldsView(View):
     @property
     def channels(self) -> int:
         """Number of fields."""
-        return int(self.model.space.channels)
+        return self.model.space.channels or 1
 
     @property
     def points(self) -> int:
@@ -84,7 +84,7 @@ class FieldsView(View):
     def makers(self) -> dict[str, Callable[[], Curve | None]]:
         """Return a function for each curve."""
         return {
-            "integral_time": lambda: self._pooled(*self._integral_times(), self.time_unit),
+            "integral_time": lambda: self._pooled(*self._integral_times(), unit=self.time_unit),
             "pdf": self._pdf,
             "pair_density": self._pair_density,
             "acf": self._acf,
@@ -137,7 +137,7 @@ class FieldsView(View):
         values = self._of_modes(lambda covariances: fields.point_acf(covariances, self.points))
         coords = {**self._lags(), **self.labels()}
         coords["rmse"] = (("variable",), np.sqrt(np.mean((values[0] - values[1]) ** 2, axis=0)))
-        return Curve(("lag", "variable"), *values, coords, {"lag": self.sides.data.time_unit})
+        return Curve(("lag", "variable"), *values, coords=coords, units={"lag": self.time_unit})
 
     def _lags(self) -> dict[str, Any]:
         return {"lag": (("lag",), self.sides.data_statistics.tau)}
@@ -209,7 +209,7 @@ class FieldsView(View):
             "noise": (of_field, fields.modes_of(self.model.score.blur, self.channels)),
             "mobility": (of_field, self._mobility_of_modes),
         }
-        return Curve(of_field, *self._of_modes(lambda covariances: covariances[0]), coords)
+        return Curve(of_field, *self._of_modes(lambda covariances: covariances[0]), coords=coords)
 
     def _mode_acf(self) -> Curve:
         """Autocorrelations of the modes that hold most of the variance."""
@@ -222,7 +222,7 @@ class FieldsView(View):
             "share": (("leading",), [self._shares[c][k] for c, k in self.leading]),
         }
         values = self._of_modes(lambda covariances: fields.mode_acf(covariances)[:, channels, modes])
-        return Curve(("lag", "leading"), *values, coords, {"lag": self.sides.data.time_unit})
+        return Curve(("lag", "leading"), *values, coords=coords, units={"lag": self.time_unit})
 
     @property
     def _mobility_of_modes(self) -> np.ndarray:
@@ -233,7 +233,7 @@ class FieldsView(View):
         found = self.model.mobility.evidence.horizon
         if found is None:
             return None
-        if found.phi_by_mode is not None:
+        if found.phi_by_mode is not None and found.phi_of_mode is not None and found.chosen is not None:
             curves, used, chosen = found.phi_by_mode, found.phi_of_mode / self.channels, found.chosen
         elif found.phi is not None:
             curves = fields.modes_of(self.standard_mobility(found.phi), self.channels).mean(axis=1).T

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from matplotlib.axes import Axes
 
+from .._core.errors import ArgumentError
 from .._core.format import digits
 from .._core.types import Matrix
 from ..model import LangevinModel
@@ -55,6 +56,8 @@ def plot_noise_level(result: Any, ax: Any = None) -> np.ndarray:
     """Draw the held-out loss of every smoothing width tried, above the smallest, and the one chosen."""
     score = _model(result).score
     choice, chosen = score.evidence.noise_level_choice, score.learned_level
+    if choice is None:
+        raise ArgumentError("The smoothing width of this score was given, not chosen: there are no losses to draw.")
     axes = panels(1, 1, 2.7, ax)
     ax = axes[0]
     level, loss, error = (
@@ -85,6 +88,8 @@ def plot_training(result: Any, ax: Any = None) -> np.ndarray:
     """
     evidence = _model(result).score.evidence
     losses, held_out, steps = evidence.loss_curve, evidence.held_out_loss_curve or (), evidence.training_steps
+    if losses is None:
+        raise ArgumentError("This score was not trained: there is no loss to draw.")
     axes = panels(1, 1, 2.7, ax)
     ax, end, values = axes[0], steps or 100, np.array([*losses, *held_out])
     place = end * (np.arange(len(losses)) + 0.5) / len(losses)

@@ -352,7 +352,7 @@ def _draw_modes_by_horizon(curve: Curve, ax: Any) -> np.ndarray:
     ax.set(xlim=(0, (1.02 if marked else 1.1) * horizon[-1]), ylim=(0, top))
     per = plain(curve.unit("horizon")) or "time"
     ax.set(xlabel=label("horizon T", curve.unit("horizon")), ylabel=f"Φ$_k$(T) [1/{per}]")
-    looks = (
+    looks: list[tuple[str, dict[str, Any]]] = (
         [("value used, at the chosen horizon", {"marker": "o"}), ("longer horizons", {"alpha": 0.4, "linewidth": 1.0})]
         if marked
         else [("Φ$_k$(T)", {"marker": "."}), ("value used", {"linestyle": "--"})]

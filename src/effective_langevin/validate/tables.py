@@ -109,7 +109,7 @@ def variable_rows(validation: Validation) -> list[dict[str, Any]]:
 def mode_rows(validation: Validation) -> list[dict[str, Any]]:
     """Give share of variance, variances, integral times, ACF difference, Phi and its horizon of each leading mode."""
     acf, variance = validation.curves.get("mode_acf"), validation.curves.get("mode_variance")
-    if acf is None:
+    if acf is None or variance is None:
         return []
     found = validation.model.mobility.evidence.horizon
     chosen = None if found is None or found.phi_by_mode is None else found.chosen

@@ -226,12 +226,12 @@ class Validation:
         metrics, sizes, diagnosis, exact = (
             json.loads(told[name]) for name in ("metrics", "comparison", "diagnosis", "exact_mobility")
         )
-        comparison = Comparison(**{name: tuple(v) if isinstance(v, list) else v for name, v in sizes.items()})
+        listed: dict[str, Any] = {name: tuple(v) if isinstance(v, list) else v for name, v in sizes.items()}
         return cls(
             metrics,
             model,
             curves,
-            comparison,
+            Comparison(**listed),
             _view(model, None),
             None if exact is None else np.array(exact),
             stated_diagnosis=None if diagnosis is None else Diagnosis.from_dict(diagnosis),

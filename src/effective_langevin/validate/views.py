@@ -51,7 +51,7 @@ def worst(errors: np.ndarray, most: int) -> list[int]:
     return sorted(np.argsort(errors)[::-1][:most].tolist())
 
 
-def with_errors(of: Callable[[Any], Callable[[np.ndarray], np.ndarray]], sides: Sequence[Any]) -> dict[str, np.ndarray]:
+def with_errors(of: Callable[[Any], Callable[[np.ndarray], np.ndarray]], sides: Sequence[Any]) -> dict[str, Any]:
     """Return a statistic of data and model, each with its leave-one-group-out error."""
     (data, data_error), (model, model_error) = (jackknife(of(side), GROUPS) for side in sides)
     return {"data": data, "model": model, "data_error": data_error, "model_error": model_error}
@@ -97,10 +97,10 @@ class View(abc.ABC):
         pooled = np.moveaxis(self.samples[0], 1, 0)
         return self.return_times(np.quantile(pooled.reshape(len(pooled), -1), _RARE, axis=1).T, _MOST_RARE)
 
-    def chosen(self, shown: Sequence[int]) -> list[TimeSeries]:
+    def chosen(self, shown: Sequence[int]) -> tuple[TimeSeries, TimeSeries]:
         """Return data and paths of some variables or fields."""
         kept = [v * self.points + k for v in shown for k in range(self.points)]
-        return [series.map(lambda s: s[:, kept]) for series in self.sides.series]
+        return self.sides.data.map(lambda s: s[:, kept]), self.sides.paths.map(lambda s: s[:, kept])
 
     @abc.abstractmethod
     def makers(self) -> dict[str, Callable[[], Curve | None]]:
@@ -183,7 +183,7 @@ class VariablesView(View):
             "acf": self._acf,
             "cross_correlation": self._cross_correlation,
             "spectrum": self._spectrum,
-            "step_size": lambda: step_curve(*(s.map(sides.standard) for s in sides.series), sides.integral_times.min()),
+            "step_size": lambda: step_curve(*self._standard(), sides.integral_times.min()),
             "sample_path": self._sample_path,
             "mobility_by_horizon": self._mobility_by_horizon,
         }
@@ -213,6 +213,9 @@ class VariablesView(View):
     def labels(self, shown: Sequence[int] | None = None) -> Coords:
         """Return names and units of the variables shown, by default all."""
         return variable_coords(self.sides.data, range(self.sides.data.dimension) if shown is None else shown)
+
+    def _standard(self) -> tuple[TimeSeries, TimeSeries]:
+        return self.sides.data.map(self.sides.standard), self.sides.paths.map(self.sides.standard)
 
     def _lags(self) -> dict[str, Any]:
         lags = {"lag": (("lag",), self.sides.data_statistics.tau)}
@@ -254,11 +257,11 @@ class VariablesView(View):
         if not pairs:
             return None
         edges, group = shown.data_statistics.edges, _PAIR_GROUPS[self.sides.data.n_samples < _PAIR_SAMPLES]
-        densities = (
+        data, paths = (
             [gaussian_filter(pair_histogram(s.stacked(), edges, i, j, group), 1.0) for i, j in pairs]
             for s in (shown.data, shown.paths)
         )
-        return pair_curve(*densities, edges[:, ::group], pairs, shown.data.names, shown.data.units)
+        return pair_curve(data, paths, edges[:, ::group], pairs, shown.data.names, shown.data.units)
 
     def _mobility_by_horizon(self) -> Curve | None:
         model, found = self.model, self.model.mobility.evidence.horizon
@@ -285,12 +288,14 @@ class VariablesView(View):
         names = [circles.names[column] for column in circles.columns] if circles else []
         return [name for name in names if name in original.data.names]
 
-    def _basins(self, name: str) -> Curve:
+    def _basins(self, name: str) -> Curve | None:
         circles, original = self.model.circles, self.sides.original
+        if circles is None or original is None:
+            return None
         column = circles.names.index(name)
         place, lowest = original.data.names.index(name), float(circles.lowest[circles.columns.index(column)])
-        samples = [series.stacked()[:, place] for series in (original.data, original.paths)]
-        centres, (data, data_error), (model, model_error) = basin_shares(*samples, lowest, circles.period)
+        one, other = (series.stacked()[:, place] for series in (original.data, original.paths))
+        centres, (data, data_error), (model, model_error) = basin_shares(one, other, lowest, circles.period)
         coords = {"centre": (("basin",), centres), "angle": ((), name)}
         return Curve(("basin",), data, model, data_error, model_error, coords, {"centre": circles.units[column]})
 

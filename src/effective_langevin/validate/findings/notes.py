@@ -136,6 +136,8 @@ def step_sizes(curve: Curve) -> Finding | None:
 
 def clearest_step(curve: Curve) -> tuple[int, int] | None:
     """Return kind and variable of the profile that differs most, if beyond errors and large enough to mention."""
+    if curve.data_error is None or curve.model_error is None:
+        return None
     gap, error = curve.data - curve.model, np.hypot(curve.data_error, curve.model_error)
     size = np.abs(gap) / np.maximum(error, 1e-12)
     real = (size > critical(GROUPS, gap.size, t.STEP_CHANCE)) & (np.abs(gap) > t.STEP_SIZE)
