@@ -175,9 +175,7 @@ class VariablesView(View):
         """Return a function for each curve."""
         sides, original = self.sides, self.sides.original
         found: dict[str, Callable[[], Curve | None]] = {
-            "integral_time": lambda: self._pooled(
-                *(s.integral_times() for s in sides.statistics), sides.data.time_unit
-            ),
+            "integral_time": lambda: self._pooled(*(s.integral_times() for s in sides.statistics), unit=self.time_unit),
             "pdf": lambda: pdf_curve(sides.data, sides.statistics, self.kl),
             "pair_density": self._pair_density,
             "acf": self._acf,
