@@ -7,7 +7,7 @@ from jaxtyping import Array, Float
 
 
 def spread(states: Float[Array, "member var"]) -> Float[Array, "padded var"]:
-    """The states shared out over the devices, the last one repeated so that all get equally many; one device: as is."""
+    """Share the states out over the devices, repeating the last one so that all get equally many; one device: as is."""
     devices = jax.local_devices()
     if len(devices) == 1:
         return states

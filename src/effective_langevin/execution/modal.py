@@ -17,7 +17,7 @@ from jaxtyping import Array, Float
 from .batches import evaluate_batch
 from .convolution import Convolution, kernel_modes, transforms
 
-Ring = Float[Array, "point channel batch"]
+Fields = Float[Array, "point channel batch"]
 
 
 class ModalConvolution(eqx.Module):
@@ -31,12 +31,12 @@ class ModalConvolution(eqx.Module):
 
     @classmethod
     def of(cls, convolution: Convolution, points: int, *channels: int) -> "ModalConvolution":
-        """The same function as the convolution with stride 1, of fields with so many channels on that ring."""
+        """Transform the kernel of a convolution with stride 1, for fields with so many channels on that many points."""
         kernel = convolution.weight.reshape(-1, sum(channels), len(convolution.bias))
         parts = jnp.split(kernel, np.cumsum(channels)[:-1], axis=1)
         return cls(tuple(_pair_weights(part, points) for part in parts), convolution.bias[:, None])
 
-    def __call__(self, *fields: Ring) -> Ring:
+    def __call__(self, *fields: Fields) -> Fields:
         points, _, batch = fields[-1].shape
         to_pairs, to_points = _pair_transforms(points)
 
@@ -59,13 +59,13 @@ class Pointwise(eqx.Module):
 
     @classmethod
     def of(cls, convolution: Convolution, points: int) -> "Pointwise":
-        """The same function as the convolution of fields on that ring."""
+        """Repeat the weights of a convolution for every window on that many points."""
         weight = convolution.weight.T
         return cls(
             jnp.broadcast_to(weight, (-(-points // convolution.stride), *weight.shape)), convolution.bias[:, None]
         )
 
-    def __call__(self, h: Ring) -> Ring:
+    def __call__(self, h: Fields) -> Fields:
         missing = len(self.weight) * self.weight.shape[2] // h.shape[1] - len(h)
         h = jnp.concatenate([h, h[:missing]]) if missing else h
         return self.weight @ h.reshape(len(self.weight), -1, h.shape[2]) + self.bias
@@ -83,20 +83,20 @@ class ModalUNet(eqx.Module):
 
     @classmethod
     def of(cls, network: Any, dimension: int) -> "ModalUNet":
-        """Work out the modes of all kernels, for states of that dimension."""
+        """Work out the modes of all kernels of a `UNet`, for states of that dimension."""
         channels = network.description.channels
         points, width, sizes, encoder, down, decoder = dimension // channels, channels, [], [], [], []
 
         for level, narrower in zip(network.encoder, network.down):
-            encoder.append(_modal_pair(level.convolutions, points, width))
+            encoder.append(_transform_block(level.convolutions, points, width))
             down.append(Pointwise.of(narrower, points))
             width = len(narrower.bias)
             sizes.append((points, width))
             points = -(-points // 2)
-        bottleneck = _modal_pair(network.bottleneck.convolutions, points, width)
+        bottleneck = _transform_block(network.bottleneck.convolutions, points, width)
         width = len(bottleneck[1].bias)
         for level, (points, beside) in zip(network.decoder, reversed(sizes)):
-            decoder.append(_modal_pair(level.convolutions, points, width, beside))
+            decoder.append(_transform_block(level.convolutions, points, width, beside))
             width = beside
         return cls(encoder, down, bottleneck, decoder, Pointwise.of(network.out, points), channels)
 
@@ -117,12 +117,12 @@ def _(network: ModalUNet, x, low_precision=False):
     return network.out(h).transpose(2, 1, 0).reshape(x.shape)
 
 
-def _modal_pair(convolutions: Any, points: int, *inputs: int) -> tuple[ModalConvolution, ModalConvolution]:
+def _transform_block(convolutions: Any, points: int, *inputs: int) -> tuple[ModalConvolution, ModalConvolution]:
     first, second = convolutions
     return ModalConvolution.of(first, points, *inputs), ModalConvolution.of(second, points, len(first.bias))
 
 
-def _apply_block(block: tuple[ModalConvolution, ModalConvolution], *fields: Ring) -> Ring:
+def _apply_block(block: tuple[ModalConvolution, ModalConvolution], *fields: Fields) -> Fields:
     first, second = block
     return jax.nn.swish(second(jax.nn.swish(first(*fields))))
 
@@ -137,7 +137,7 @@ def _pair_weights(kernel: Float[Array, "tap input output"], points: int) -> Floa
 
 
 def _pair_transforms(points: int) -> tuple[np.ndarray, np.ndarray]:
-    """The transforms with modes in pairs; on a ring of odd length the shortest wave of the last pair is left empty."""
+    """The transforms with modes in pairs; on a grid of odd length the shortest wave of the last pair is left empty."""
     to_modes, to_points, waves, _ = transforms(points, 1)
     order = [*np.arange(2 * waves).reshape(2, -1).T.ravel(), *range(2 * waves, points)]
     empty = ((0, points % 2), (0, 0))
