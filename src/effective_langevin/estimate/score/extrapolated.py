@@ -1,7 +1,7 @@
 """The score without the noise that it was learned with, to first order."""
 
-from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar
+from dataclasses import dataclass, field, fields, is_dataclass, replace
+from typing import Any
 
 import equinox as eqx
 import jax
@@ -38,12 +38,16 @@ class Extrapolated:
     """
 
     score: Any = field(default_factory=KGMM)
-    calibrate: ClassVar[bool] = False
 
     def __post_init__(self):
         checks.offers("score", self.score, "learn", "KGMM() or DenoisingScore()")
-        if not hasattr(self.score, "noise_level"):
+        if not is_dataclass(self.score) or "noise_level" not in {f.name for f in fields(self.score)}:
             raise checks.refused("score", "a score with a noise level, such as KGMM()", self.score)
+
+    @property
+    def calibrate(self) -> bool:
+        """Never: see above."""
+        return False
 
     @property
     def narrowest(self) -> float:

@@ -1,7 +1,6 @@
 """The score of a Gaussian: with the matrix logarithm for the mobility it is the linear inverse model."""
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 import jax
 import numpy as np
@@ -37,7 +36,11 @@ class Gaussian:
 
     noise_level: float = 0.0
     calibrate: bool = False
-    narrowest: ClassVar[float] = np.inf
+
+    @property
+    def narrowest(self) -> float:
+        """Infinite: the noise is the same in all directions."""
+        return np.inf
 
     def __post_init__(self):
         checks.non_negative_number("noise_level", self.noise_level)

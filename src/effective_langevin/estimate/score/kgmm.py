@@ -68,9 +68,8 @@ class KGMM:
 
     Examples
     --------
-    >>> series = el.systems.AsymmetricWells().simulate(duration=50.0, dt=0.05, members=2, seed=0)
-    >>> el.fit(series, score=el.KGMM(noise_level=0.2, cells=30, hidden=(8,), steps=50)).score.evidence.cells
-    30
+    >>> el.KGMM(noise_level=0.1, cells=500).hidden
+    (128, 64)
     """
 
     noise_level: float | None = None
