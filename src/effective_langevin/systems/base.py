@@ -3,7 +3,7 @@
 from abc import abstractmethod
 from collections.abc import Callable
 from functools import partial
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import equinox as eqx
 import jax
@@ -31,7 +31,10 @@ class System(eqx.Module):
     (1, array([[0.5]]))
     """
 
-    names: eqx.AbstractClassVar[tuple[str, ...]]
+    if TYPE_CHECKING:
+        names: ClassVar[tuple[str, ...]]
+    else:
+        names: eqx.AbstractClassVar[tuple[str, ...]]
     step: eqx.AbstractClassVar[float]
     burn_in: eqx.AbstractClassVar[float]
     additive: ClassVar[bool] = True
