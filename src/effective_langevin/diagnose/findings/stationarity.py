@@ -93,8 +93,8 @@ def _random_walk(moments: SeriesMoments, found: Stationarity, alarms: list[_Alar
     meaning = (
         f"Not stationary, it seems: {listed(names)} {'does' if len(names) == 1 else 'do'} not keep returning to a "
         f"mean. The record is only {measured(moments.series.duration / moments.times[worst])} integral times long, and "
-        f"the Dickey-Fuller statistic is {measured(found.unit_root[worst])}, not below {UNIT_ROOT:g} as for a stationary "
-        f"record. A random walk, a trend, or a memory as long as the record look like this.{_also(alarms)}"
+        f"the Dickey-Fuller statistic is {measured(found.unit_root[worst])}, not below {UNIT_ROOT:g} as for a "
+        f"stationary record. A random walk, a trend, or a memory as long as the record look like this.{_also(alarms)}"
     )
     advice = (
         "Do not fit this as it is. Remove the trend with `preprocess=[el.preprocess.Detrend()]`, model the increments, "
