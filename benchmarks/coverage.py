@@ -16,6 +16,7 @@ from scipy.linalg import expm, solve_continuous_lyapunov
 import effective_langevin as el
 from effective_langevin.estimate.mobility import estimate_mobility
 from effective_langevin.estimate.score import estimate_score
+from effective_langevin.estimate.space import StateSpace
 from effective_langevin.estimate.symmetry import NoSymmetry
 
 DRIFT = np.array([[1.0, -0.8, 0.2], [0.9, 1.4, -0.5], [0.1, 0.6, 0.7]])
@@ -42,8 +43,9 @@ def inferred(values: np.ndarray, dt: float) -> el.Mobility:
     series = el.TimeSeries(values, dt)
     units, key = el.Standardizer.from_series(series), jax.random.key(0)
     standard = series.map(units.to_standard)
-    score = estimate_score(standard, el.Gaussian(), NoSymmetry(), key=key)
-    return estimate_mobility(standard, score, el.IntegratedResponse(), NoSymmetry(), key=key).to_physical(units)
+    space = StateSpace.of(standard, NoSymmetry())
+    score = estimate_score(standard, el.Gaussian(), space, key=key)
+    return estimate_mobility(standard, score, el.IntegratedResponse(), space, key=key).to_physical(units)
 
 
 def measure(dt: float, count: int = 200) -> dict:

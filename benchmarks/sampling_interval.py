@@ -15,6 +15,7 @@ import numpy as np
 
 import effective_langevin as el
 from effective_langevin.estimate.mobility import estimate_mobility
+from effective_langevin.estimate.space import StateSpace
 from effective_langevin.estimate.symmetry import NoSymmetry
 from effective_langevin.statistics.distances import mobility_error
 
@@ -44,7 +45,7 @@ def measure(dt: float, seed: int, samples: int = 1_000_000, members: int = 100) 
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", el.EstimateWarning)
                 phi = estimate_mobility(
-                    standard, model.score, strategy, NoSymmetry(), key=jax.random.key(seed)
+                    standard, model.score, strategy, StateSpace.of(standard, NoSymmetry()), key=jax.random.key(seed)
                 ).to_physical(model.standardizer)
         errors[name] = mobility_error(phi.matrix, system.mobility)
     return errors

@@ -15,6 +15,7 @@ import numpy as np
 
 import effective_langevin as el
 from effective_langevin.estimate.mobility import QuadraticVariation, estimate_mobility
+from effective_langevin.estimate.space import StateSpace
 from effective_langevin.estimate.symmetry import NoSymmetry
 from effective_langevin.statistics.distances import mobility_error
 
@@ -31,8 +32,9 @@ def measure(seed: int) -> dict[str, dict[str, float]]:
         model = el.fit(series, seed=seed)
         standard, key = series.map(model.standardizer.to_standard), jax.random.key(0)
         scores = [system.score_function(s) * model.standardizer.std for s in series.segments]
-        exact = el.IntegratedResponse().infer_from(standard, scores, NoSymmetry(), np.zeros((2, 2))).phi
-        variation = estimate_mobility(standard, model.score, QuadraticVariation(), NoSymmetry(), key=key).matrix
+        space = StateSpace.of(standard, NoSymmetry())
+        exact = el.IntegratedResponse().infer_from(standard, scores, space, np.zeros((2, 2))).phi
+        variation = estimate_mobility(standard, model.score, QuadraticVariation(), space, key=key).matrix
         truth, size = model.standardizer.mobility_to_standard(system.mobility), np.linalg.norm(system.mobility)
         found[f"{stride * FINE:g}"] = {
             "mobility_error": mobility_error(model.mobility.matrix, system.mobility),

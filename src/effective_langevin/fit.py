@@ -13,13 +13,13 @@ import jax
 import numpy as np
 
 from ._core import checkpoints, checks, keys, progress
-from ._core.errors import EstimateWarning
+from ._core.errors import DataError, EstimateWarning
 from .data import Standardizer, TimeSeries
-from .data.preprocess import Chain
+from .data.angles import unfold
 from .data.preprocess.base import Transform
-from .data.preprocess.chain import as_chain
-from .data.preprocess.pointwise import FittedPeriodic
-from .estimate.circles import Circles
+from .data.preprocess.chain import as_chain, embed_after, transform_series
+from .data.preprocess.pointwise import embed_angles
+from .diagnose import Diagnosis, diagnose
 from .estimate.mobility import IntegratedResponse, estimate_mobility
 from .estimate.mobility.base import MobilityStrategy
 from .estimate.mobility.cross_check import cross_check
@@ -40,93 +40,131 @@ def fit(
     score: ScoreStrategy | None = None,
     mobility: MobilityStrategy | None = None,
     symmetry: Symmetry | None = None,
+    check: str = "warn",
     seed: int = 0,
     show_progress: bool = False,
-    checkpoint: str | os.PathLike | None = None,
+    checkpoint: str | os.PathLike[str] | None = None,
 ) -> LangevinModel:
     """Learn the effective Langevin equation dx = Phi s(x) dt + sqrt(2) Sigma dW of a stationary series.
 
-    `preprocess` is a transform of `el.preprocess`, or several in order: the equation is one of the variables that they
-    leave, and simulated paths come back in those of the series; angles named by a last `Periodic` stay angles. `score`
-    defaults to `KGMM` up to 6 variables, or two angles, and `DenoisingScore` above; `mobility` to `IntegratedResponse`.
-    What is not given is chosen from the data; the evidence is in `model.diagnostics`. A `symmetry` of the process, such
-    as `Translations()`, is imposed on score and mobility, and tested on the data. `show_progress` draws a bar per
-    stage. With a folder `checkpoint`, an interrupted fit continues where it was when called again with the same
-    arguments.
+    Whatever is not given is chosen from the data; the evidence is in `model.score.evidence` and
+    `model.mobility.evidence`, and `model.diagnosis` says what the series is like.
+
+    Parameters
+    ----------
+    series : TimeSeries
+        Samples of a stationary process. Variables with a period (`TimeSeries(periods=...)`) are angles.
+    preprocess : transform of `el.preprocess`, or a sequence of them, optional
+        The model is fitted in the transformed variables; simulated paths are mapped back to the original ones.
+    score : score strategy, optional
+        Default: `KGMM()` up to 6 variables (or two angles), `DenoisingScore()` above.
+    mobility : mobility strategy, optional
+        Default: `IntegratedResponse()`.
+    symmetry : Translations or TranslationsAndReflections, optional
+        A symmetry of the process. It is imposed on score and mobility, and tested on the data.
+    check : {"warn", "error", "off"}, default "warn"
+        What to do with a series that the diagnosis finds not stationary: warn, refuse, or do not diagnose it.
+    seed : int, default 0
+        Same seed, same bits on the same device.
+    show_progress : bool, default False
+        Show a progress bar for each stage.
+    checkpoint : path, optional
+        A folder. An interrupted fit continues from there when it is called again with the same arguments.
+
+    Returns
+    -------
+    LangevinModel
+
+    Raises
+    ------
+    DataError
+        If the series is too short, or, with `check="error"`, not stationary.
+
+    Examples
+    --------
+    >>> import effective_langevin as el
+    >>> series = el.systems.OrnsteinUhlenbeck.rotating(2).simulate(200.0, dt=0.1, seed=1)
+    >>> model = el.fit(series, score=el.Gaussian())
+    >>> model.mobility.matrix.shape
+    (2, 2)
     """
     checks.instance_of("series", series, (TimeSeries,), "Wrap your array first: el.TimeSeries(values, dt=...).")
-    chain = as_chain(preprocess)
-    transform = chain.fit(series) if chain else None
-    angles = transform.steps[-1] if transform and isinstance(transform.steps[-1], FittedPeriodic) else None
-    series = transform.apply(series) if transform else series
+    checks.one_of("check", check, ("warn", "error", "off"))
+    transform, series = transform_series(series, preprocess)
     checks.enough_samples(series.n_samples, _LEAST_SAMPLES, "a fit")
-    key = keys.key_from_seed(seed)
-    score = score or _default_score(series.dimension, angles.periods if angles else ())
     mobility, symmetry = mobility or IntegratedResponse(), symmetry or NoSymmetry()
+    checks.offers("symmetry", symmetry, "blocks", "Translations()")
+    space = StateSpace.of(series, symmetry)
+    score = score or _default_score(space)
     checks.offers("score", score, "learn", "KGMM() or DenoisingScore()")
     checks.offers("mobility", mobility, "infer", "IntegratedResponse()")
-    checks.offers("symmetry", symmetry, "blocks", "Translations()")
-    provenance = _provenance(series, chain, score, mobility, symmetry, seed)
-    space = StateSpace((None,) * series.dimension, symmetry)
-    if angles and isinstance(symmetry, NoSymmetry) and all(_knows(s, angles.periods) for s in (score, mobility)):
-        space = StateSpace(angles.periods)
-        series, symmetry = _on_circles(series, angles)
-    symmetry.check(series.dimension)
+    if not (score.supports(space) and mobility.supports(space)):
+        transform, series = embed_after(transform, series)
+        space = StateSpace.of(series, symmetry)
+    diagnosis = _diagnose(series, check)
 
+    key, series = keys.key_from_seed(seed), unfold(series)
     standardizer = common_units(Standardizer.from_series(series), symmetry)
-    standard = series.map(standardizer.to_standard)
+    standard, standard_space = series.map(standardizer.to_standard), space.in_units_of(standardizer.std)
     with (
         progress.shown() if show_progress else nullcontext(),
         checkpoints.kept_in(checkpoint) if checkpoint else nullcontext(),
     ):
         respected = check_symmetry(standard, symmetry)
-        score_fit = estimate_score(standard, score, symmetry, key=keys.named(key, "score"))
+        learned = estimate_score(standard, score, standard_space, key=keys.named(key, "score"))
         with progress.task("Inferring the mobility", 2) as tick:
-            phi = estimate_mobility(standard, score_fit, mobility, symmetry, key=keys.named(key, "mobility"))
+            phi = estimate_mobility(standard, learned, mobility, standard_space, key=keys.named(key, "mobility"))
             tick(1)
-            agreement = cross_check(standard, score_fit, phi, symmetry)
+            agreement = cross_check(standard, learned, phi, standard_space)
             tick(1)
     if agreement.disagreement:
         warnings.warn(agreement.disagreement, EstimateWarning, stacklevel=2)
     phi = replace(phi, evidence=replace(phi.evidence, symmetry=respected, agreement=agreement))
 
     states = np.random.default_rng(seed).choice(series.stacked(), min(_KEPT_STATES, series.n_samples), replace=False)
+    chain = as_chain(preprocess)
+    strategies = {"score": score, "mobility": mobility, "symmetry": symmetry}
     return LangevinModel(
         standardizer=standardizer,
-        score=score_fit,
+        score=learned,
         mobility=phi.to_physical(standardizer),
         dt=series.dt,
         names=series.names,
         units=series.units,
         time_unit=series.time_unit,
         states=states,
-        provenance=provenance,
+        provenance=_provenance(series, diagnosis, seed, preprocess=chain.steps if chain else [], **strategies),
         transform=transform,
         start=min(series.starts),
         space=space,
+        diagnosis=diagnosis,
     )
 
 
-def _default_score(dimension: int, periods: Sequence[float | None]) -> ScoreStrategy:
-    """KGMM in a few dimensions, where it knows angles if there are any; a denoising network otherwise."""
-    few = dimension <= _KGMM_DIMENSIONS and (not periods or KGMM().knows_angles(periods))
-    return KGMM() if few else DenoisingScore()
+def _default_score(space: StateSpace) -> ScoreStrategy:
+    """KGMM in a few dimensions, where it supports the angles if there are any; a denoising network otherwise."""
+    return KGMM() if space.dimension <= _KGMM_DIMENSIONS and KGMM().supports(space) else DenoisingScore()
 
 
-def _on_circles(series: TimeSeries, angles: FittedPeriodic) -> tuple[TimeSeries, Circles]:
-    """The angles that the series holds cos and sin of, and their group, in standardised units."""
-    series = angles.unfolded(angles.invert(series))
-    widths = Standardizer.from_series(series).std.tolist()
-    return series, Circles(tuple(period and period / width for period, width in zip(angles.periods, widths)))
-
-
-def _knows(strategy: Any, periods: Sequence[float | None]) -> bool:
-    """Whether a strategy can keep such angles as they are."""
-    return hasattr(strategy, "knows_angles") and strategy.knows_angles(periods)
+def _diagnose(series: TimeSeries, check: str) -> Diagnosis | None:
+    """Diagnose the series that is fitted; warn of one that is not stationary, or refuse it."""
+    if check == "off":
+        return None
+    try:
+        diagnosis = diagnose(embed_angles(series))
+    except DataError:
+        return None  # too short or too fragmented for a diagnosis: the fit says what it needs
+    finding = diagnosis.finding("stationarity")
+    if finding.level == "stop":
+        words = f"{finding.meaning} {finding.advice}"
+        if check == "error":
+            raise DataError(f'{words} Pass check="warn" (--force on the command line) to fit it all the same.')
+        warnings.warn(words, EstimateWarning, stacklevel=3)
+    return diagnosis
 
 
 def describe(strategy: Any) -> Any:
-    """A strategy as plain data: its kind and its settings, and so on for those within it."""
+    """Return a strategy as plain data: its kind and its settings, and so on for those within it."""
     if isinstance(strategy, list | tuple):
         return [describe(entry) for entry in strategy]
     if not is_dataclass(strategy):
@@ -134,23 +172,16 @@ def describe(strategy: Any) -> Any:
     return {"kind": type(strategy).__name__, **{f.name: describe(getattr(strategy, f.name)) for f in fields(strategy)}}
 
 
-def _provenance(
-    series: TimeSeries,
-    chain: Chain | None,
-    score: ScoreStrategy,
-    mobility: MobilityStrategy,
-    symmetry: Symmetry,
-    seed: int,
-) -> dict[str, Any]:
+def _provenance(series: TimeSeries, diagnosis: Diagnosis | None, seed: int, **strategies: Any) -> dict[str, Any]:
+    """Return what the model comes from; `forced` says why the series is not stationary."""
+    unsteady = diagnosis.finding("stationarity") if diagnosis else None
     return {
         "seed": seed,
-        "preprocess": describe(chain.steps) if chain else [],
-        "score": describe(score),
-        "mobility": describe(mobility),
-        "symmetry": describe(symmetry),
+        **{name: describe(strategy) for name, strategy in strategies.items()},
         "samples": series.n_samples,
         "segments": len(series.segments),
         "dropped": series.dropped,
+        **({"forced": unsteady.meaning} if unsteady and unsteady.level == "stop" else {}),
         "versions": {
             "effective-langevin": version("effective-langevin"),
             "jax": jax.__version__,

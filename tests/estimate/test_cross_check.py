@@ -11,9 +11,9 @@ from effective_langevin.estimate.mobility.cross_check import (
 )
 from effective_langevin.estimate.mobility.evidence import Estimate
 from effective_langevin.estimate.score import estimate_score
-from effective_langevin.estimate.symmetry import NoSymmetry
+from effective_langevin.estimate.space import StateSpace
 
-NONE, KEY = NoSymmetry(), jax.random.key(0)
+NONE, KEY = StateSpace((None, None)), jax.random.key(0)
 ESTIMATORS = ("IntegratedResponse", "QuadraticVariation", "CorrelationFit", "LogCorrelation")
 
 

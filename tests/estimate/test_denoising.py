@@ -12,10 +12,11 @@ from effective_langevin.estimate.networks import freeze
 from effective_langevin.estimate.score import denoising, estimate_score
 from effective_langevin.estimate.score.denoising import Denoising, freeze_over_samples, perturbed_pairs
 from effective_langevin.estimate.score.training import Schedule
+from effective_langevin.estimate.space import StateSpace
 from effective_langevin.estimate.symmetry import NoSymmetry
 
 KEY = jax.random.key(0)
-NONE = NoSymmetry()
+NONE = StateSpace((None, None))
 LEVEL = 0.4
 COVARIANCE = ring_process(8).covariance / ring_process(8).covariance[0, 0]
 SMOOTHED = COVARIANCE + LEVEL**2 * np.eye(8)
@@ -72,7 +73,7 @@ def test_a_preconditioned_network_starts_at_the_gaussian_score(series):
         network, noise_level=LEVEL, epochs=9, epoch_samples=64, batch=32, learning_rate=1e-12, patience=1
     )
     train, held_out = (part.stacked().astype(np.float32) for part in series.split())
-    learned = strategy.learn(train, held_out, symmetry=symmetry, key=KEY)
+    learned = strategy.learn(train, held_out, space=StateSpace((None,) * 8, symmetry), key=KEY)
     score, found = learned.function, learned.evidence
     covariance = symmetry.project(np.cov(train.T.astype(float), bias=True)) + LEVEL**2 * np.eye(8)
     # Within the box of the training samples; beyond it the score is continued in another way.
@@ -106,7 +107,9 @@ def test_settings_reach_the_training_under_their_own_names(monkeypatch, series):
         antithetic=False,
     )
     with pytest.raises(InterruptedError):
-        strategy.learn(*(part.stacked() for part in series.split()), symmetry=el.Translations(), key=KEY)
+        strategy.learn(
+            *(part.stacked() for part in series.split()), space=StateSpace((None,) * 8, el.Translations()), key=KEY
+        )
     objective, schedule = seen[0]
     assert objective == Denoising(el.Translations(), batch=50, antithetic=False)
     assert schedule == Schedule(7, 20, learning_rate=0.01, final_rate=0.2, average=0.9, patience=3)
@@ -161,7 +164,7 @@ def gradients(series):
     network = Linear(jnp.asarray(matrix, jnp.float32))
 
     def measured(antithetic):
-        objective = Denoising(NONE, 64, antithetic)
+        objective = Denoising(NONE.symmetry, 64, antithetic)
 
         @jax.jit
         def one(key):
@@ -200,7 +203,8 @@ class Weighted(eqx.Module):
 
 
 @pytest.mark.parametrize(
-    ("symmetry", "places"), [(NONE, [1]), (el.Translations(), range(4)), (el.TranslationsAndReflections(), range(4))]
+    ("symmetry", "places"),
+    [(NONE.symmetry, [1]), (el.Translations(), range(4)), (el.TranslationsAndReflections(), range(4))],
 )
 def test_training_samples_are_moved_around_by_the_symmetry(symmetry, places):
     """A pulse at point 1 and factors 0, 1, 2, 3: at point j the loss without noise is (j^2 + 4) / 2 in the mean.

@@ -11,10 +11,10 @@ import pytest
 import effective_langevin as el
 from effective_langevin.estimate.mobility.cross_check import blurred_further
 from effective_langevin.estimate.networks import scale
-from effective_langevin.estimate.score import LearnedScore, Score, ScoreFit, estimate_score
-from effective_langevin.estimate.symmetry import NoSymmetry
+from effective_langevin.estimate.score import LearnedScore, Score, ScoreFit, ScoreStrategy, estimate_score
+from effective_langevin.estimate.space import StateSpace
 
-KEY, NONE = jax.random.key(0), NoSymmetry()
+KEY, NONE = jax.random.key(0), StateSpace((None, None))
 SAMPLES = np.random.default_rng(0).normal(size=(4000, 2))
 
 
@@ -33,14 +33,14 @@ def _(network: Pull, factor):
 
 
 @dataclass(frozen=True)
-class ExactBlur:
+class ExactBlur(ScoreStrategy):
     """The exact score of a standard normal density blurred by the noise level: -x / (1 + sigma^2)."""
 
     noise_level: float
     calibrate: bool = False
     narrowest: float = np.inf
 
-    def learn(self, train, held_out, *, symmetry, key):
+    def learn(self, train, held_out, *, space, key):
         network = Pull(jnp.float32(1 / (1 + self.noise_level**2)))
         return LearnedScore(Score.trained_on(train, network, self.noise_level), self.noise_level)
 

@@ -9,17 +9,17 @@ from scipy.linalg import expm
 
 import effective_langevin as el
 from effective_langevin.estimate.mobility import estimate_mobility
-from effective_langevin.estimate.mobility.base import Inference, lift_eigenvalues
+from effective_langevin.estimate.mobility.base import Inference, MobilityStrategy, lift_eigenvalues
 from effective_langevin.estimate.mobility.finite_volume import count_transitions, rate_corrections, rate_matrix
 from effective_langevin.estimate.mobility.responses import Moments
 from effective_langevin.estimate.score import Score, ScoreFit, estimate_score
-from effective_langevin.estimate.symmetry import NoSymmetry
+from effective_langevin.estimate.space import StateSpace
 from effective_langevin.statistics.integral_time import integral_times
 from effective_langevin.statistics.lags import LaggedMoments
 from effective_langevin.statistics.resampling import jackknife
 
 KEY = jax.random.key(0)
-NONE = NoSymmetry()
+NONE = StateSpace((None, None))
 # A rotating process, so that Phi is neither symmetric nor antisymmetric and no entry is like another:
 # A = [[1, 1], [-1, 1.5]], Phi = A C = [[1, 1.08], [-0.48, 1.09]], eigenvalues of A 1.25 +- 0.97i, relaxation time 0.8.
 OU = el.systems.OrnsteinUhlenbeck.rotating(2)
@@ -184,7 +184,7 @@ def test_a_linear_map_of_the_data_maps_phi_exactly(sampled, estimated, strategy)
     mapped = series.map(lambda s: s @ linear.T)
     phi = estimated(strategy, 0.1).matrix
     np.testing.assert_allclose(
-        strategy.infer(mapped, score, symmetry=NONE, key=KEY).phi, linear @ phi @ linear.T, rtol=1e-9
+        strategy.infer(mapped, score, space=NONE, key=KEY).phi, linear @ phi @ linear.T, rtol=1e-9
     )
 
 
@@ -217,7 +217,7 @@ def test_integrated_response_solves_the_exact_identity():
         LaggedMoments(lags, correlation[None], pairs), LaggedMoments(lags, response[None], pairs), 0.02, True
     )
     # The cubic spline's error is of order h^4: 1.6e-7.
-    by_horizon = moments.phi_by_horizon(np.ones(1), NONE)
+    by_horizon = moments.phi_by_horizon(np.ones(1), NONE.symmetry)
     np.testing.assert_allclose(by_horizon, np.broadcast_to(PHI, (12, 2, 2)), rtol=1e-5)
 
 
@@ -333,7 +333,7 @@ def test_finite_volume_is_that_finite_difference_of_the_data(sampled, arguments)
 def test_the_corrections_of_finite_volume_multiply_the_rates(sampled):
     series, score = sampled(0.5)
     plain, corrected = (
-        el.FiniteVolume(correction=c, cells=8).infer(series, score, symmetry=NONE, key=KEY) for c in ("none", "global")
+        el.FiniteVolume(correction=c, cells=8).infer(series, score, space=NONE, key=KEY) for c in ("none", "global")
     )
     factor = corrected.evidence.partition.mean_correction
     assert factor > 1.1
@@ -363,10 +363,10 @@ def test_lifting_raises_only_the_eigenvalues_below_the_floor():
 
 
 @dataclass(frozen=True)
-class NotPositive:
+class NotPositive(MobilityStrategy):
     """A strategy that answers with a mobility of negative diffusion."""
 
-    def infer(self, series, score, *, symmetry, key):
+    def infer(self, series, score, *, space, key):
         return Inference.of(lambda weights: NEGATIVE, 4)
 
 
@@ -403,7 +403,7 @@ def test_a_negative_eigenvalue_of_the_propagator_is_reported():
     series = el.TimeSeries(values, dt=1.0)
     score = estimate_score(series, el.Gaussian(), NONE, key=KEY)
     with pytest.warns(el.EstimateWarning, match="too coarse for a linear inverse model"):
-        el.LogCorrelation().infer(series, score, symmetry=NONE, key=KEY)
+        el.LogCorrelation().infer(series, score, space=NONE, key=KEY)
 
 
 def test_log_correlation_leaves_out_directions_narrower_than_the_noise_level():

@@ -10,10 +10,11 @@ import effective_langevin as el
 from effective_langevin.estimate.mobility import estimate_mobility
 from effective_langevin.estimate.score import Score, ScoreFit, estimate_score
 from effective_langevin.estimate.score.preconditioning import noise_frame, restoring_map
-from effective_langevin.estimate.symmetry import NoSymmetry, Translations
+from effective_langevin.estimate.space import StateSpace
+from effective_langevin.estimate.symmetry import Translations
 
 KEY = jax.random.key(0)
-NONE = NoSymmetry()
+NONE = StateSpace((None, None))
 TURN = np.linalg.qr(np.random.default_rng(3).normal(size=(3, 3)))[0]
 COVARIANCE = TURN * [4.0, 0.5, 0.01] @ TURN.T
 QUICK = el.DenoisingScore(el.MLP((32,)), noise_level=0.3, epochs=8, epoch_samples=32000, batch=512)

@@ -16,6 +16,7 @@ from effective_langevin.estimate.mobility.response import (
 )
 from effective_langevin.estimate.mobility.responses import Moments
 from effective_langevin.estimate.score import Score, ScoreFit, estimate_score
+from effective_langevin.estimate.space import StateSpace
 from effective_langevin.estimate.symmetry import NoSymmetry
 from effective_langevin.statistics.integral_time import error_groups
 from effective_langevin.statistics.lags import LaggedMoments
@@ -27,8 +28,13 @@ NONE, RING, BOTH = NoSymmetry(), el.Translations(), el.TranslationsAndReflection
 
 
 def inferred(series, symmetry, strategy=None):
-    score = estimate_score(series, el.Gaussian(), symmetry, key=KEY)
-    return estimate_mobility(series, score, strategy or el.IntegratedResponse(), symmetry, key=KEY)
+    score = estimate_score(series, el.Gaussian(), on(symmetry), key=KEY)
+    return estimate_mobility(series, score, strategy or el.IntegratedResponse(), on(symmetry), key=KEY)
+
+
+def on(symmetry):
+    """The space of real variables with that symmetry; how many they are does not matter here."""
+    return StateSpace((None, None), symmetry)
 
 
 @pytest.fixture(scope="module")
@@ -78,8 +84,8 @@ STRATEGIES = [
 @pytest.mark.parametrize("strategy", STRATEGIES, ids=lambda s: type(s).__name__)
 def test_every_strategy_returns_a_mobility_and_errors_with_the_symmetry(records, strategy):
     """Near the projection of what the strategy finds without it; exactly that for those that are linear in C(tau)."""
-    score = estimate_score(records[0], el.Gaussian(), RING, key=KEY)
-    plain, found = (estimate_mobility(records[0], score, strategy, symmetry, key=KEY) for symmetry in (NONE, RING))
+    score = estimate_score(records[0], el.Gaussian(), on(RING), key=KEY)
+    plain, found = (estimate_mobility(records[0], score, strategy, on(symmetry), key=KEY) for symmetry in (NONE, RING))
     for matrix in (found.matrix, found.standard_error):
         np.testing.assert_allclose(RING.project(matrix), matrix, atol=1e-10)
     assert np.abs(RING.project(plain.matrix) - plain.matrix).max() > 0.01
@@ -292,7 +298,7 @@ def test_where_the_noise_level_exceeds_the_spread_the_response_is_that_of_the_bl
     score = ScoreFit(Score.linear(np.linalg.inv(blurred)), level, -np.eye(5), 0.0, blurred)
     assert not score.resolved
     series = process.series(0.05, members=20, steps=2000, seed=4)
-    mobility = estimate_mobility(series, score, el.IntegratedResponse(lags=LAGS), RING, key=KEY)
+    mobility = estimate_mobility(series, score, el.IntegratedResponse(lags=LAGS), on(RING), key=KEY)
     found = mobility.diagnostics
     assert found["unresolved_directions"] == 1
     variances = 1 / process.modes

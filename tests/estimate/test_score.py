@@ -14,6 +14,7 @@ from effective_langevin.estimate.score import (
     Score,
     ScoreEvidence,
     ScoreFit,
+    ScoreStrategy,
     calibration,
     estimate_score,
     preconditioning,
@@ -21,10 +22,10 @@ from effective_langevin.estimate.score import (
 from effective_langevin.estimate.score.calibration import calibration_matrix, perturbed, stein_error, stein_matrix
 from effective_langevin.estimate.score.kgmm import average_noise
 from effective_langevin.estimate.score.noise_level import choose_noise_level, gaussian_if_as_good, score_matching_loss
-from effective_langevin.estimate.symmetry import NoSymmetry
+from effective_langevin.estimate.space import StateSpace
 
 KEY = jax.random.key(0)
-NONE = NoSymmetry()
+NONE = StateSpace((None, None))
 COVARIANCE = np.array([[1.0, 0.6], [0.6, 1.0]])
 NOISE_LEVEL = 0.3
 SMOOTHED = COVARIANCE + NOISE_LEVEL**2 * np.eye(2)
@@ -160,13 +161,13 @@ def test_calibration_makes_a_misscaled_score_satisfy_stein(gaussian_series):
 
 
 @dataclass(frozen=True)
-class Misscaled:
+class Misscaled(ScoreStrategy):
     """A strategy that returns M times the exact score of p_sigma."""
 
     calibrate: bool = True
     narrowest: float = np.inf
 
-    def learn(self, train, held_out, *, symmetry, key):
+    def learn(self, train, held_out, *, space, key):
         return LearnedScore(Score.linear(np.linalg.inv(SMOOTHED)).scaled_by(MISTAKE), NOISE_LEVEL)
 
 
@@ -383,8 +384,8 @@ def test_the_summary_names_what_was_found():
 
 def test_a_strategy_that_returns_a_tuple_works_with_a_warning(gaussian_series):
     class Old(Misscaled):
-        def learn(self, train, held_out, *, symmetry, key):
-            learned = super().learn(train, held_out, symmetry=symmetry, key=key)
+        def learn(self, train, held_out, *, space, key):
+            learned = super().learn(train, held_out, space=space, key=key)
             return learned.function, learned.noise_level, {"mine": 1}
 
     with pytest.warns(DeprecationWarning, match="LearnedScore"):

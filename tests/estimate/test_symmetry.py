@@ -8,7 +8,8 @@ from oracles.fields import exact_series, reversible_ring_process, ring_process, 
 from scipy.linalg import expm
 
 import effective_langevin as el
-from effective_langevin.estimate.score import LearnedScore, Score, estimate_score
+from effective_langevin.estimate.score import LearnedScore, Score, ScoreStrategy, estimate_score
+from effective_langevin.estimate.space import StateSpace
 from effective_langevin.estimate.symmetry import NoSymmetry, common_units, compare_with_projection
 
 KEY = jax.random.key(0)
@@ -245,26 +246,26 @@ def test_without_a_symmetry_nothing_is_tested_or_projected():
 
 def test_the_gaussian_score_with_a_symmetry_is_the_inverse_of_the_mean_covariance():
     series, symmetry = exact_series(ring_process(6), 0.3, 2, 600, 6), el.Translations()
-    fit = estimate_score(series, el.Gaussian(), symmetry, key=KEY)
+    fit = estimate_score(series, el.Gaussian(), StateSpace((None,) * 6, symmetry), key=KEY)
     covariance = np.cov(series.stacked().T, bias=True)
     np.testing.assert_allclose(fit.function.precision, np.linalg.inv(symmetry.project(covariance)), rtol=1e-4)
 
 
 @dataclass(frozen=True)
-class Misscaled:
+class Misscaled(ScoreStrategy):
     """A strategy that returns twice -y, with the symmetry but not the score of anything."""
 
     calibrate: bool = True
     narrowest: float = np.inf
 
-    def learn(self, train, held_out, *, symmetry, key):
+    def learn(self, train, held_out, *, space, key):
         return LearnedScore(Score.linear(2 * np.eye(6)), 0.2)
 
 
 def test_calibration_and_its_evidence_are_projected_on_the_symmetry():
     """The data are not symmetric, so that nothing is by itself; V = -2 (C + sigma^2), its mean over shifts."""
     series, symmetry = exact_series(uneven_ring_process(6), 0.3, 4, 1500, 7), el.Translations()
-    fit = estimate_score(series, Misscaled(), symmetry, key=KEY)
+    fit = estimate_score(series, Misscaled(), StateSpace((None,) * 6, symmetry), key=KEY)
     for matrix in (fit.function.gain, fit.stein, fit.covariance):
         np.testing.assert_allclose(matrix, symmetry.project(np.asarray(matrix, float)), atol=1e-5)
     parts = series.stacked(), series.split()[0].stacked()
@@ -285,7 +286,7 @@ class Mirror(NoSymmetry):
 def test_kgmm_learns_from_samples_moved_by_the_symmetry():
     samples = np.random.default_rng(0).normal(5.0, 1.0, (400, 1)).astype(np.float32)
     strategy = el.KGMM(noise_level=0.3, cells=4, hidden=(4,), steps=20, max_draws=4)
-    score = strategy.learn(samples, samples, symmetry=Mirror(), key=KEY).function
+    score = strategy.learn(samples, samples, space=StateSpace((None,), Mirror()), key=KEY).function
     # The box that it was trained in holds the mirrored samples.
     assert score.high[0] == pytest.approx(-np.quantile(samples, 0.0005), rel=0.01)
 

@@ -10,6 +10,7 @@ from oracles.models import exact_model
 from scipy.linalg import sqrtm
 
 import effective_langevin as el
+from effective_langevin.estimate.mobility.evidence import Agreement
 from effective_langevin.model import analysis
 
 SCALE = np.array([3.0, 0.2, 40.0])
@@ -113,8 +114,8 @@ def test_one_variable_relaxes_and_does_not_turn():
 def test_errors_are_the_scatter_over_independent_records(monkeypatch):
     """30 records of 400 relaxation times: the scatter is known to 13 %, the error of each from few blocks is noisy; the
     mean error must lie within half and twice the scatter. Without that of C, times would look three times too sure."""
-    no_other_estimators = {"agreement": [], "disagreement": ""}  # they would take most of the time
-    monkeypatch.setattr(import_module("effective_langevin.fit"), "compared_estimates", lambda *_: no_other_estimators)
+    no_other_estimators = Agreement(())  # they would take most of the time
+    monkeypatch.setattr(import_module("effective_langevin.fit"), "cross_check", lambda *_: no_other_estimators)
     turn = el.systems.OrnsteinUhlenbeck(np.array([[1.0, 1.0], [-1.0, 2.0]]))
     series = exact_series(turn, dt=0.05, members=30, steps=8000, seed=4)
     models = [

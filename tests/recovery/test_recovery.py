@@ -7,7 +7,7 @@ from scipy.linalg import solve_continuous_lyapunov
 
 import effective_langevin as el
 from effective_langevin.estimate.mobility import estimate_mobility
-from effective_langevin.estimate.symmetry import NoSymmetry
+from effective_langevin.estimate.space import StateSpace
 from effective_langevin.statistics.distances import mobility_error
 
 pytestmark = pytest.mark.slow
@@ -34,7 +34,11 @@ def test_the_published_recipe_is_biased_where_the_default_is_not(wells_at_005):
     series, model = wells_at_005
     standard = series.map(model.standardizer.to_standard)
     naive = estimate_mobility(
-        standard, model.score, el.FiniteVolume(cells=761, correction="none"), NoSymmetry(), key=jax.random.key(0)
+        standard,
+        model.score,
+        el.FiniteVolume(cells=761, correction="none"),
+        StateSpace((None, None)),
+        key=jax.random.key(0),
     )
     assert mobility_error(model.mobility.matrix, WELLS.mobility) <= 0.02
     # A finite difference at h = 0.05 has the truncation bias (h/2) C''(0): 20 % on this system.

@@ -6,8 +6,9 @@ points make Phi circulant; reflections as well make it symmetric, so that nothin
 """
 
 import warnings
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import ClassVar, Protocol
+from typing import ClassVar
 
 import jax
 import jax.numpy as jnp
@@ -22,79 +23,73 @@ from ..statistics.lags import lagged_moments
 from ..statistics.symmetry_test import SymmetryTest, compare_with_image
 
 
-class Symmetry(Protocol):
-    """What the estimators ask of a symmetry. States are (..., var), matrices (..., var, var)."""
+class Symmetry(ABC):
+    """What the estimators ask of a symmetry. States are (..., var), matrices (..., var, var).
 
-    @property
-    def channels(self) -> int | None:
-        """Number of fields on a periodic grid; None where the variables are not points of a grid."""
-        ...
+    `channels` is the number of fields on a periodic grid, None where the variables are not points of a grid.
+    """
 
+    channels: int | None
+
+    @abstractmethod
     def check(self, dimension: int) -> None:
         """Refuse a series whose variables the group cannot act on."""
-        ...
 
+    @abstractmethod
     def moved(self, x: Float[Array, "sample var"], *, key: jax.Array) -> Float[Array, "sample var"]:
-        """Every sample moved by a random element of the group (traceable)."""
-        ...
+        """Move every sample by a random element of the group (traceable)."""
 
+    @abstractmethod
     def mirrored(self, x: Samples) -> Samples:
-        """Samples, or forces on them, reflected; as they are without a reflection."""
-        ...
+        """Reflect samples, or forces on them; without a reflection, return them as they are."""
 
+    @abstractmethod
     def project(self, matrix: Matrix) -> Matrix:
-        """Mean over the group."""
-        ...
+        """Average a matrix over the group."""
 
+    @abstractmethod
     def project_vector(self, vector: Vector) -> Vector:
-        """Mean over the group."""
-        ...
+        """Average a vector over the group."""
 
+    @abstractmethod
     def blocks(self, matrix: Matrix) -> np.ndarray:
-        """The independent blocks of a projected matrix, (..., block, n, n)."""
-        ...
+        """Return the independent blocks of a projected matrix, (..., block, n, n)."""
 
+    @abstractmethod
     def joined(self, blocks: np.ndarray, dimension: int) -> Matrix:
-        """The matrix with the given blocks."""
-        ...
+        """Return the matrix with the given blocks."""
 
 
 @dataclass(frozen=True)
-class NoSymmetry:
+class NoSymmetry(Symmetry):
     """Nothing is known: one block, nothing averaged."""
 
     channels: ClassVar[None] = None
 
     def check(self, dimension: int) -> None:
-        """Any series will do."""
+        pass
 
     def moved(self, x, *, key: jax.Array):
-        """The samples as they are."""
         return x
 
     def mirrored(self, x: Samples) -> Samples:
-        """The samples as they are."""
         return x
 
     def project(self, matrix: Matrix) -> Matrix:
-        """The matrix as it is."""
         return matrix
 
     def project_vector(self, vector: Vector) -> Vector:
-        """The vector as it is."""
         return vector
 
     def blocks(self, matrix: Matrix) -> np.ndarray:
-        """One block."""
         return matrix[..., None, :, :]
 
     def joined(self, blocks: np.ndarray, dimension: int) -> Matrix:
-        """The one block."""
         return blocks[..., 0, :, :]
 
 
 @dataclass(frozen=True)
-class Translations:
+class Translations(Symmetry):
     """The variables are points on a ring, and no point is special: SO(2).
 
     With several `channels` the state is field after field, each on the same points. `continuous` says that the points

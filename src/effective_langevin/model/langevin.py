@@ -15,13 +15,12 @@ from .._core.deprecation import keywords_once_positional
 from .._core.errors import ArgumentError, DataError
 from .._core.types import Samples
 from ..data import Standardizer, TimeSeries, preprocess
-from ..data.preprocess.chain import join
-from ..data.preprocess.pointwise import FittedPeriodic
+from ..diagnose import Diagnosis
 from ..estimate.mobility import Mobility
 from ..estimate.score import ScoreFit
 from ..estimate.space import StateSpace
 from ..simulate import LeimkuhlerMatthews, StochasticHeun, integrate, survivors
-from ..simulate.steppers import AroundCircles, Equation, Stepper
+from ..simulate.steppers import Equation, Stepper, WrapAngles
 from . import analysis, display, storage, variance_correction
 from .closure import Closure, ConstantClosure
 from .drift import jacobians
@@ -51,6 +50,7 @@ class LangevinModel:
     transform: preprocess.FittedTransform | None = None
     start: float = 0.0
     space: StateSpace
+    diagnosis: Diagnosis | None = None
 
     @property
     def dimension(self) -> int:
@@ -101,31 +101,10 @@ class LangevinModel:
 
     def transformed(self, series: TimeSeries) -> TimeSeries:
         """A series like the one the model was fitted to, in the model's own variables."""
-        own = series if self._inward is None else self._inward.apply(series)
+        own = series if self.transform is None else self.transform.apply(series)
         if own.dimension != self.dimension:
             raise DataError(f"The model has {self.dimension} variables, but the series has {own.dimension}.")
-        return own
-
-    @property
-    def circles(self) -> FittedPeriodic | None:
-        """Which of the model's variables are angles; None without any."""
-        last = self._steps[-1] if self._steps else None
-        return last if isinstance(last, FittedPeriodic) and last.names == self.names else None
-
-    def on_circles(self, own: TimeSeries) -> TimeSeries:
-        """A series in the model's own variables with cos and sin in place of angles, which no border cuts."""
-        return own if self.circles is None else self.circles.apply(own)
-
-    @property
-    def _steps(self) -> tuple[preprocess.FittedTransform, ...]:
-        return () if self.transform is None else getattr(self.transform, "steps", (self.transform,))
-
-    @property
-    def _inward(self) -> preprocess.FittedTransform | None:
-        """The transforms that lead to the model's own variables: all, but for the last that names angles."""
-        if self.circles is None:
-            return self.transform
-        return join(self._steps[:-1]) if self._steps[:-1] else None
+        return self.space.declare(own)
 
     @keywords_once_positional("members", "seed")
     def simulate(
@@ -171,7 +150,7 @@ class LangevinModel:
             shape = (members, frames * save_every, self.dimension)
             noise = checks.shaped_array("noise", noise, shape, f"(member, step, var) = {shape} at step {step:g}")
         run = integrate(
-            self._around(stepper.advance(self._equation(members), step)),
+            self._advance(stepper, members, step),
             states,
             frames=frames,
             save_every=save_every,
@@ -192,8 +171,8 @@ class LangevinModel:
             time_unit=self.time_unit,
             start=begin,
         )
-        own = own if self.circles is None else self.circles.wrapped(own)
-        return own if self._inward is None or transformed else self._inward.invert(own)
+        own = self.space.wrap(own)
+        return own if self.transform is None or transformed else self.transform.invert(own)
 
     def settled(
         self, duration: float | None = None, members: int = 1024, seed: int = 0, rounds: int = 4
@@ -205,7 +184,7 @@ class LangevinModel:
         `duration` (default: 20 times the longest integral time of the data), `rounds` times. The mobility is not
         touched.
         """
-        if self.circles is not None:
+        if self.space.angles:
             raise ArgumentError("A model of angles cannot be settled: their variances mean nothing on a circle.")
         known = self.mobility.evidence.integral_times
         longest = 100 * self.dt if known is None else float(known.max())
@@ -276,33 +255,34 @@ class LangevinModel:
             centre=jnp.zeros(self.dimension),
         )
 
-    def _around(self, advance: Any) -> Any:
-        """The one-step map, on circles where there are angles."""
-        if self.circles is None:
+    def _advance(self, stepper: Stepper, members: int, step: float) -> Any:
+        """Return the one-step map in standardised units."""
+        advance = stepper.advance(self._equation(members), step)
+        if not self.space.angles:
             return advance
-        periods = np.array([p or np.inf for p in self.circles.periods]) / self.standardizer.std
-        return AroundCircles(advance, jnp.asarray(periods, jnp.float32))
+        periods = np.array([p or np.inf for p in self.space.periods]) / self.standardizer.std
+        return WrapAngles(advance, jnp.asarray(periods, jnp.float32))
 
     def _initial(self, initial: Samples | None, members: int, start: float, key: jax.Array) -> Samples:
         """Standardised starting points: as given, or drawn from the states of the data."""
         if initial is None:
             rows = np.asarray(jax.random.choice(keys.named(key, "initial"), len(self.states), (members,)))
             return self.standardizer.to_standard(self.states[rows])
-        width = self.dimension if self._inward is None else len(self._inward.names)
-        if self._inward is not None and np.ndim(initial) == 3:
+        width = self.dimension if self.transform is None else len(self.transform.names)
+        if self.transform is not None and np.ndim(initial) == 3:
             past = checks.shaped_array("initial", initial, (members, None, width), f"({members}, time, {width})")
         else:
             past = checks.shaped_array("initial", initial, (members, width), f"({members}, {width})")[:, None]
         checks.finite("initial", past)
-        return self.standardizer.to_standard(past[:, -1] if self._inward is None else self._present(past, start))
+        return self.standardizer.to_standard(past[:, -1] if self.transform is None else self._present(past, start))
 
     def _present(self, past: np.ndarray, start: float) -> Samples:
         """The last state of each path up to `start`, (member, time, var), in the model's own variables."""
-        assert self._inward is not None
-        labels = {"names": self._inward.names, "units": self._inward.units, "time_unit": self._inward.time_unit}
+        assert self.transform is not None
+        labels = {"names": self.transform.names, "units": self.transform.units, "time_unit": self.transform.time_unit}
         # The first once more, because a series has at least two samples.
         series = TimeSeries([*past, past[0]], self.dt, start=start - self.dt * (past.shape[1] - 1), **labels)
-        return np.stack([segment[-1] for segment in self._inward.apply(series).segments[:-1]])
+        return np.stack([segment[-1] for segment in self.transform.apply(series).segments[:-1]])
 
     def _states_like(self, x: Samples) -> np.ndarray:
         x = np.asarray(x, float)

@@ -6,6 +6,7 @@ array; the arrays are stored by the name of their place in the model.
 
 import json
 import os
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +20,8 @@ from .._core import files
 from .._core.errors import ModelFileError
 from ..data import Standardizer
 from ..data.preprocess.base import from_dict, pack, unpack
+from ..data.preprocess.chain import join
+from ..data.preprocess.pointwise import FittedPeriodic
 from ..estimate.mobility import Mobility
 from ..estimate.mobility.evidence import MobilityEvidence
 from ..estimate.networks import describe_network, rebuild_network
@@ -160,7 +163,6 @@ def _assemble(arrays: dict[str, np.ndarray], header: dict[str, Any]) -> dict[str
     parts = {name: arrays[f"mobility.{name}"] for name in ("matrix", "standard_error", "replicas", "covariances")}
     evidence = MobilityEvidence.from_dict(header["mobility"]["diagnostics"])
     mobility = Mobility(**parts, method=header["mobility"]["method"], evidence=evidence)
-    transform = header.get("transform")
     return {
         "standardizer": Standardizer(arrays["units.mean"], arrays["units.std"]),
         "score": score,
@@ -171,18 +173,24 @@ def _assemble(arrays: dict[str, np.ndarray], header: dict[str, Any]) -> dict[str
         "time_unit": header["time_unit"],
         "states": arrays["states"],
         "provenance": header["provenance"],
-        "transform": None if transform is None else from_dict(unpack(transform, arrays)),
         "start": header.get("start", 0.0),
-        "space": _space(header),
+        **_space_and_transform(header, arrays),
     }
 
 
-def _space(header: dict[str, Any]) -> StateSpace:
-    """The state space; before it was stored, the provenance named the symmetry and the last transform the angles."""
+def _space_and_transform(header: dict[str, Any], arrays: dict[str, np.ndarray]) -> dict[str, Any]:
+    """Return both parts; before the space was stored, a last `Periodic` and the provenance said what it is."""
+    stored = header.get("transform")
+    transform = None if stored is None else from_dict(unpack(stored, arrays))
     if "space" in header:
-        return StateSpace.from_dict(header["space"])
-    last = ([header["transform"], *(header["transform"].get("steps", []))] if header.get("transform") else [{}])[-1]
-    angles = last["columns"] if last.get("kind") == "Periodic" and last["names"] == header["names"] else []
-    periods = [last["period"] if i in angles else None for i in range(len(header["names"]))]
-    symmetry = header["provenance"].get("symmetry") or {"kind": "NoSymmetry"}
-    return StateSpace.from_dict({"periods": periods, "symmetry": symmetry})
+        return {"space": StateSpace.from_dict(header["space"]), "transform": transform}
+    steps = getattr(transform, "steps", () if transform is None else (transform,))
+    size, symmetry = len(header["names"]), header["provenance"].get("symmetry") or {"kind": "NoSymmetry"}
+    space = StateSpace.from_dict({"periods": (None,) * size, "symmetry": symmetry})
+    last = steps[-1] if steps else None
+    if isinstance(last, FittedPeriodic) and list(last.names) == list(header["names"]):
+        space, transform = (
+            replace(space, periods=last.periods, lowest=last.all_lowest),
+            join(steps[:-1]) if steps[:-1] else None,
+        )
+    return {"space": space, "transform": transform}

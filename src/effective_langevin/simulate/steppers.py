@@ -105,8 +105,8 @@ class _LeimkuhlerMatthewsMap(_EulerMap):
     averages_noise: ClassVar[bool] = True
 
 
-class AroundCircles(eqx.Module):
-    """A one-step map on circles: angles come back to within half a period of zero; `periods` is infinite elsewhere."""
+class WrapAngles(eqx.Module):
+    """A one-step map followed by wrapping: angles stay within half a period of zero; `periods` is inf elsewhere."""
 
     advance: Any
     periods: Float[Array, " var"]

@@ -28,10 +28,12 @@ class OriginalVariables:
 
     @classmethod
     def of(cls, model: LangevinModel, data: TimeSeries, paths: TimeSeries) -> "OriginalVariables | None":
-        """Compare in the variables of the series, if the model has other ones; `data` and `paths` are in those."""
-        if model.transform is None:
+        """Compare `data` and `paths`, given in the model's variables, if these are transformed ones or angles."""
+        if model.transform is None and not model.space.angles:
             return None
-        data, paths = model.transform.invert(data), model.transform.invert(_spread_over(data, paths))
+        data, paths = model.space.wrap(data), _spread_over(data, paths)
+        if model.transform is not None:
+            data, paths = model.transform.invert(data), model.transform.invert(paths)
         edges, lags = histogram_edges(data.stacked()), np.array([0])
         return cls(
             data, paths, *(series_statistics(series.segments, series.dt, edges, lags) for series in (data, paths))

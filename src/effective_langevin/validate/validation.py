@@ -15,6 +15,7 @@ from .._core.errors import ArgumentError, DataError
 from .._core.format import plus_minus, short, typeset
 from .._core.types import Matrix
 from ..data import Standardizer, TimeSeries
+from ..data.preprocess.pointwise import embed_angles
 from ..diagnose import Diagnosis, diagnose
 from ..model import LangevinModel, load
 from ..statistics import distances
@@ -144,7 +145,7 @@ class Validation:
             found = diagnose(self.data)
         except DataError:
             return None
-        if not self.model.circles:
+        if not self.model.space.angles:
             return found
         # cos and sin of an angle are bounded by construction: this says nothing about the angle.
         return replace(found, findings=tuple(f for f in found.findings if f.name not in _OF_THE_LINE))
@@ -300,21 +301,23 @@ def validate(
     True
     """
     checks.instance_of("series", series, (TimeSeries,))
-    series = model.on_circles(model.transformed(series))
-    standard = Standardizer.from_series(series).to_standard if model.circles else model.standardizer.to_standard
+    own = model.transformed(series)
+    series = embed_angles(own)
+    standard = Standardizer.from_series(series).to_standard if model.space.angles else model.standardizer.to_standard
     times = integral_times(series.map(standard).segments, series.dt)
     lags = comparison_lags(times, series.segments, series.dt)
     members = _MEMBERS if members is None else checks.integer_at_least("members", members, 1)
     frames = max(2 * int(lags[-1]), min(series.n_samples, _MODEL_SAMPLES) // members, 100)
     options = {"dt": series.dt, "transformed": True, **(simulation or {})}
-    paths = model.on_circles(model.simulate(duration or frames * series.dt, members=members, seed=seed, **options))
+    simulated = model.simulate(duration or frames * series.dt, members=members, seed=seed, **options)
+    paths = embed_angles(simulated)
     lags = lags[lags <= _REACH * min(len(s) for s in paths.segments)]
     edges = histogram_edges(series.stacked())
     data_statistics, model_statistics = (series_statistics(s.segments, s.dt, edges, lags) for s in (series, paths))
     metrics = _stein_and_mobility(model, exact_mobility) | with_sampling_errors(
         DISTANCES, _distances, data_statistics, model_statistics
     )
-    original = OriginalVariables.of(model, series, paths)
+    original = OriginalVariables.of(model, own, simulated)
     metrics |= original.metrics() if original else {}
     sides = Sides(series, paths, data_statistics, model_statistics, times, standard, original)
     view = _view(model, sides)

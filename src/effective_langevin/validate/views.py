@@ -188,7 +188,7 @@ class VariablesView(View):
         if original:
             statistics = (original.data_statistics, original.model_statistics)
             found["original_pdf"] = lambda: pdf_curve(original.data, statistics, original.kl_by_variable())
-        if original and self.model.circles:
+        if original and self.model.space.angles:
             found |= {basin_name(name): partial(self._basins, name) for name in self._angles(original)}
         return found
 
@@ -248,7 +248,7 @@ class VariablesView(View):
     def _pair_density(self) -> Curve | None:
         model, original = self.model, self.sides.original
         # Pairs of angles are shown, not pairs of their cos and sin.
-        shown = original if model.circles and original else self.sides
+        shown = original if model.space.angles and original else self.sides
         phi = np.abs(self.standard_mobility())
         rows, columns = np.triu_indices(len(phi), 1)
         pairs = [(int(rows[k]), int(columns[k])) for k in worst((phi + phi.T)[rows, columns], _MOST_PAIRS)]
@@ -282,20 +282,19 @@ class VariablesView(View):
         return Curve(("horizon", "entry"), curves, used, *errors, coords, {"horizon": model.time_unit})
 
     def _angles(self, original: OriginalVariables) -> list[str]:
-        circles = self.model.circles
-        names = [circles.names[column] for column in circles.columns] if circles else []
+        names = [self.model.names[column] for column in self.model.space.angles]
         return [name for name in names if name in original.data.names]
 
     def _basins(self, name: str) -> Curve | None:
-        circles, original = self.model.circles, self.sides.original
-        if circles is None or original is None:
+        space, original = self.model.space, self.sides.original
+        if original is None:
             return None
-        column = circles.names.index(name)
-        place, lowest = original.data.names.index(name), float(circles.lowest[circles.columns.index(column)])
+        column, place = self.model.names.index(name), original.data.names.index(name)
+        lowest, period = space.lowest[column], float(space.periods[column] or 0.0)
         one, other = (series.stacked()[:, place] for series in (original.data, original.paths))
-        centres, (data, data_error), (model, model_error) = basin_shares(one, other, lowest, circles.period)
+        centres, (data, data_error), (model, model_error) = basin_shares(one, other, lowest, period)
         coords = {"centre": (("basin",), centres), "angle": ((), name)}
-        return Curve(("basin",), data, model, data_error, model_error, coords, {"centre": circles.units[column]})
+        return Curve(("basin",), data, model, data_error, model_error, coords, {"centre": self.model.units[column]})
 
 
 def variable_coords(series: TimeSeries, shown: Sequence[int]) -> Coords:

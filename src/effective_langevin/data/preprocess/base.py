@@ -79,6 +79,11 @@ class FittedTransform(ABC):
         """Periods of the variables after `apply`, None for those that are not angles."""
         return tuple(period for _, _, period in self.new_labels)
 
+    @property
+    def embeds_angles(self) -> bool:
+        """Whether angles become cos and sin."""
+        return False
+
     @abstractmethod
     def apply(self, series: TimeSeries) -> TimeSeries:
         """Transform a series.
@@ -126,7 +131,7 @@ class FittedTransform(ABC):
     @classmethod
     def _from_dict(cls, state: Mapping[str, Any]) -> "FittedTransform":
         """Return the fitted transform that `to_dict` described."""
-        state = {"periods": cls._periods_before_they_were_stored(state), **state}
+        state = state if "periods" in state else {"periods": cls._periods_before_they_were_stored(state), **state}
         content = {f.name: state[f.name] for f in fields(cls)}
         arguments: dict[str, Any] = {name: tuple(v) if isinstance(v, list) else v for name, v in content.items()}
         return cls(**arguments)

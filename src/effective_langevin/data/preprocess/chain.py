@@ -7,6 +7,7 @@ from typing import Any
 from ..._core import checks
 from ..series import Label, TimeSeries
 from .base import FittedTransform, Transform, described, from_dict
+from .pointwise import FittedPeriodic, Periodic
 
 
 @dataclass(frozen=True)
@@ -66,6 +67,20 @@ def as_chain(preprocess: Transform | Sequence[Transform] | None) -> Chain | None
     return Chain([checks.offers("preprocess", step, "fit", "Detrend() or PCA()") for step in steps]) if steps else None
 
 
+def transform_series(
+    series: TimeSeries, preprocess: Transform | Sequence[Transform] | None
+) -> tuple["FittedChain | None", TimeSeries]:
+    """Fit and apply the transforms; a last `Periodic` only declares its angles, whose values stay."""
+    chain = as_chain(preprocess)
+    steps, declared = list(chain.steps) if chain else [], []
+    while steps and isinstance(steps[-1], Periodic):
+        declared.insert(0, steps.pop())
+    fitted, series = Chain(steps).fit_apply(series) if steps else (None, series)
+    for angles in declared:
+        series = angles.declare(series)
+    return fitted, series
+
+
 @dataclass(frozen=True, eq=False)
 class FittedChain(FittedTransform):
     """Fitted transforms in order; inversion goes through them backwards."""
@@ -76,6 +91,11 @@ class FittedChain(FittedTransform):
     def new_labels(self) -> list[Label]:
         """Name, unit and period of each variable after the last step."""
         return self.steps[-1].new_labels
+
+    @property
+    def embeds_angles(self) -> bool:
+        """Whether some step replaces angles by cos and sin."""
+        return any(step.embeds_angles for step in self.steps)
 
     def apply(self, series: TimeSeries) -> TimeSeries:
         for step in self.steps:
@@ -98,6 +118,12 @@ class FittedChain(FittedTransform):
     @classmethod
     def _from_dict(cls, state: Mapping[str, Any]) -> "FittedChain":
         return join([from_dict(step) for step in state["steps"]])
+
+
+def embed_after(transform: FittedChain | None, series: TimeSeries) -> tuple[FittedChain, TimeSeries]:
+    """Replace the angles of a transformed series by cos and sin, as one more step of the transform."""
+    embedding = FittedPeriodic.of(series)
+    return join([*(transform.steps if transform else ()), embedding]), embedding.apply(series)
 
 
 def join(steps: Sequence[FittedTransform]) -> FittedChain:

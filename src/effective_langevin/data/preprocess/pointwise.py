@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy.special import boxcox, inv_boxcox
@@ -19,12 +19,13 @@ _LARGEST_EXPONENT = 2.0
 
 @dataclass(frozen=True)
 class Periodic:
-    """Angles become cos and sin, two variables each, so that the border of the period is no jump.
+    """Declare angles: `x` and `x + period` are the same state.
 
-    As the last transform before a fit it says that these variables are angles: the equation is then one of the angles
-    themselves, with a score that is periodic in them, and cos and sin are what it is compared in. Inversion takes the
-    angle of the point, arctan2(sin, cos), and disregards its distance from the origin: it returns angles modulo the
-    period, in [0, period) if all fitted ones were non-negative, otherwise around zero.
+    As the last transform before a fit it does what `TimeSeries(periods=...)` does: the equation is one of the angles
+    themselves, with a score that is periodic in them. Before another transform, or for a score or mobility that cannot
+    work on circles, each angle becomes cos and sin, two variables, so that the border of the period is not a jump.
+    Inversion then takes the angle of the point, arctan2(sin, cos), and disregards its distance from the origin: it
+    returns angles modulo the period, in [0, period) if all fitted ones were non-negative, otherwise around zero.
     """
 
     variables: Sequence[str] | None = None
@@ -34,14 +35,15 @@ class Periodic:
         object.__setattr__(self, "variables", _as_names(self.variables))
         checks.positive_number("period", self.period)
 
+    def declare(self, series: TimeSeries) -> TimeSeries:
+        """Return the series with the period of its angles declared; its values stay."""
+        columns = _columns(self.variables, series)
+        periods = [float(self.period) if i in columns else p for i, p in enumerate(series.periods)]
+        return series.with_segments(series.segments, periods=periods)
+
     def fit(self, series: TimeSeries) -> "FittedPeriodic":
         """Learn the branch of each angle."""
-        columns = _columns(self.variables, series)
-        low = series.stacked()[:, columns].min(axis=0)
-        lowest = np.where(low >= 0, 0.0, -self.period / 2)
-        periods = tuple(float(self.period) if i in columns else p for i, p in enumerate(series.periods))
-        labels = {**described(series), "periods": periods}
-        return FittedPeriodic(**labels, columns=columns, period=float(self.period), lowest=lowest)
+        return FittedPeriodic.of(self.declare(series), _columns(self.variables, series))
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,8 +51,21 @@ class FittedPeriodic(SegmentTransform):
     """Column by column in the old order, an angle replaced by its cos and its sin."""
 
     columns: tuple[int, ...]
-    period: float
     lowest: np.ndarray
+    embeds_angles: ClassVar[bool] = True
+
+    @classmethod
+    def of(cls, series: TimeSeries, columns: Sequence[int] | None = None) -> "FittedPeriodic":
+        """Embed the angles that the series declares, or those in `columns` of them."""
+        kept = tuple(i for i, p in enumerate(series.periods) if p) if columns is None else tuple(columns)
+        return cls(**described(series), columns=kept, lowest=angles.lowest(series)[list(kept)])
+
+    @property
+    def all_lowest(self) -> tuple[float, ...]:
+        """Where the period of each variable begins, zero for those that are not angles."""
+        return tuple(
+            float(self.lowest[self.columns.index(i)]) if i in self.columns else 0.0 for i in range(len(self.names))
+        )
 
     @property
     def new_labels(self) -> list[Label]:
@@ -65,31 +80,23 @@ class FittedPeriodic(SegmentTransform):
     def _periods_before_they_were_stored(state: Mapping[str, Any]) -> list[float | None]:
         return [state["period"] if i in state["columns"] else None for i in range(len(state["names"]))]
 
-    def wrapped(self, series: TimeSeries) -> TimeSeries:
-        """Bring angles into the period in which `invert` returns them."""
-        return angles.wrap(series, self.columns, np.full(len(self.columns), self.period), self.lowest)
-
-    def unfolded(self, series: TimeSeries) -> TimeSeries:
-        """Bring angles into the period that begins where they are rarest, so that few paths jump."""
-        return angles.unfold(series, self.columns, np.full(len(self.columns), self.period))
-
     def _forward(self, values: Samples, times: np.ndarray) -> Samples:
-        angle = values * (2 * np.pi / self.period)
         out = []
-        for i in range(len(self.names)):
-            out += [np.cos(angle[:, i]), np.sin(angle[:, i])] if i in self.columns else [values[:, i]]
+        for i, x in enumerate(values.T):
+            angle = x * (2 * np.pi / float(self.periods[i] or 1.0))
+            out += [np.cos(angle), np.sin(angle)] if i in self.columns else [x]
         return np.column_stack(out)
 
     def _backward(self, values: Samples, times: np.ndarray) -> Samples:
         out, at = [], 0
-        for i in range(len(self.names)):
+        for i, (period, lowest) in enumerate(zip(self.periods, self.all_lowest)):
             if i not in self.columns:
                 out.append(values[:, at])
                 at += 1
                 continue
-            angle = np.arctan2(values[:, at + 1], values[:, at]) * (self.period / (2 * np.pi))
-            lowest = self.lowest[self.columns.index(i)]
-            out.append((angle - lowest) % self.period + lowest)
+            width = float(period or 1.0)
+            angle = np.arctan2(values[:, at + 1], values[:, at]) * (width / (2 * np.pi))
+            out.append((angle - lowest) % width + lowest)
             at += 2
         return np.column_stack(out)
 
@@ -194,6 +201,11 @@ class FittedPower(SegmentTransform):
         physical = inv_boxcox(values[:, self.columns], self.exponents)
         out[:, self.columns] = np.where(np.isnan(physical), 0.0, physical)
         return out
+
+
+def embed_angles(series: TimeSeries) -> TimeSeries:
+    """Replace the angles that the series declares by their cos and sin, which no border cuts."""
+    return FittedPeriodic.of(series).apply(series) if any(series.periods) else series
 
 
 def _best_exponent(samples: np.ndarray) -> float:

@@ -17,7 +17,7 @@ import scipy.linalg
 from ..._core.types import LagMatrices, Matrix, Samples
 from ...data import TimeSeries
 from ...statistics.lags import LaggedMoments, lagged_moments
-from ..circles import Circles
+from ..space import StateSpace
 from ..symmetry import Symmetry
 from .evidence import HorizonEvidence
 from .quadrature import integrated
@@ -37,26 +37,26 @@ class CircleMoments:
     slopes: Matrix
     whitening: Matrix
     owners: tuple[int, ...]
-    circles: Circles
+    space: StateSpace
     dt: float
 
     @classmethod
     def of(
-        cls, series: TimeSeries, scores: list[Samples], circles: Circles, lags: np.ndarray, groups: int
+        cls, series: TimeSeries, scores: list[Samples], space: StateSpace, lags: np.ndarray, groups: int
     ) -> "CircleMoments":
         """From a standardised series and the score on its samples."""
         samples = series.stacked()
-        mean, slope = circles.embedded(samples).mean(axis=0), circles.embedded(samples, 1)
-        future = [circles.embedded(x) - mean for x in series.segments]
-        chosen, owners = _followed(series, future, scores, circles)
+        mean, slope = space.embed(samples).mean(axis=0), space.embed(samples, 1)
+        future = [space.embed(x) - mean for x in series.segments]
+        chosen, owners = _followed(series, future, scores, space)
         past = [
-            np.concatenate([e @ chosen, _pushes(score, circles.embedded(x, 1) @ chosen)], axis=1)
+            np.concatenate([e @ chosen, _pushes(score, space.embed(x, 1) @ chosen)], axis=1)
             for e, x, score in zip(future, series.segments, scores)
         ]
-        spread, axes = np.linalg.eigh(np.cov(circles.embedded(samples).T).reshape(len(mean), -1))
+        spread, axes = np.linalg.eigh(np.cov(space.embed(samples).T).reshape(len(mean), -1))
         whitening = (axes / np.sqrt(np.maximum(spread, 1e-6 * spread[-1]))).T
         slopes = slope.T @ (slope @ chosen) / len(slope)
-        return cls(lagged_moments(future, past, lags, groups), slopes, whitening, owners, circles, series.dt)
+        return cls(lagged_moments(future, past, lags, groups), slopes, whitening, owners, space, series.dt)
 
     @property
     def groups(self) -> int:
@@ -73,7 +73,7 @@ class CircleMoments:
         moments, count = self.whitening @ self.moments.mean(weights), len(self.owners)
         correlation, pushes = moments[..., :count], moments[..., count:].reshape(*moments.shape[:2], -1, count)
         lags, columns = slice(first, None, stride), []
-        for j in range(len(self.circles.periods)):
+        for j in range(len(self.space.periods)):
             own = [n for n, owner in enumerate(self.owners) if owner == j]
             response = self._response(j, own, correlation, pushes)[lags]
             change = np.concatenate([correlation[lags, :, n] - correlation[first, :, n] for n in own], axis=1)
@@ -86,7 +86,7 @@ class CircleMoments:
         moments, count = self.whitening @ self.moments.mean(), len(self.owners)
         correlation, pushes = moments[..., :count], moments[..., count:].reshape(*moments.shape[:2], -1, count)
         left = []
-        for j in range(len(self.circles.periods)):
+        for j in range(len(self.space.periods)):
             own = [n for n, owner in enumerate(self.owners) if owner == j]
             start, later = self._response(j, own, correlation, pushes)[:2, :, j]
             left.append(start @ later / (start @ start))
@@ -94,9 +94,9 @@ class CircleMoments:
 
     def _response(self, j: int, own: list[int], correlation: np.ndarray, pushes: np.ndarray) -> np.ndarray:
         """G(tau) of the functions of x_j, (lag, equation, var), the score scaled so that G begins as the exact one."""
-        period, size = self.circles.periods[j], pushes.shape[2]
+        period, size = self.space.periods[j], pushes.shape[2]
         rate = 2 * np.pi / period if period else 0.0
-        place, mine = np.eye(size)[j], np.array(self.circles.owners)[:, None] == np.arange(size)
+        place, mine = np.eye(size)[j], np.array(self.space.owners)[:, None] == np.arange(size)
         curvature = np.concatenate([-(rate**2) * correlation[:, :, n, None] * place for n in own], axis=1)
         start = np.concatenate([self.whitening @ np.where(mine, -self.slopes[:, n, None], 0.0) for n in own])
         pushed = np.concatenate([pushes[..., n] for n in own], axis=1)
@@ -105,11 +105,11 @@ class CircleMoments:
 
 def infer_effective_of_angles(moments: CircleMoments) -> tuple[Callable[[np.ndarray], Matrix], HorizonEvidence]:
     """Return Phi of smooth motion on circles at the horizon where its trace stops rising, and the evidence."""
-    curve = moments.phi_by_horizon(np.ones(moments.groups), moments.circles)
+    curve = moments.phi_by_horizon(np.ones(moments.groups), moments.space.symmetry)
     falls = np.flatnonzero(np.diff(np.trace(curve, axis1=1, axis2=2)) <= 0)
     end = int(falls[0]) if len(falls) else len(curve) - 1
     horizon = HorizonEvidence("finite", moments.tau[1:], phi=curve, chosen=moments.tau[end + 1 : end + 2])
-    return lambda weights: moments.phi_by_horizon(weights, moments.circles)[end], horizon
+    return lambda weights: moments.phi_by_horizon(weights, moments.space.symmetry)[end], horizon
 
 
 def _pushes(score: Samples, slopes: Samples) -> Samples:
@@ -118,7 +118,7 @@ def _pushes(score: Samples, slopes: Samples) -> Samples:
 
 
 def _followed(
-    series: TimeSeries, future: list[Samples], scores: list[Samples], circles: Circles
+    series: TimeSeries, future: list[Samples], scores: list[Samples], space: StateSpace
 ) -> tuple[Matrix, tuple[int, ...]]:
     """The combinations of e that are followed, as columns, and the variable that each is a function of.
 
@@ -126,26 +126,26 @@ def _followed(
     integral comes out too large, and the mobility too small: the one with much less of it over one step is left out.
     """
     columns, owners = [], []
-    for j, period in enumerate(circles.periods):
-        own = np.flatnonzero(np.array(circles.owners) == j)
+    for j, period in enumerate(space.periods):
+        own = np.flatnonzero(np.array(space.owners) == j)
         found = np.ones((1, 1))
         if period:
             parts = [e[:, own] for e in future]
             now, later = lagged_moments(parts, parts, [0, 1]).mean()
             found = scipy.linalg.eigh(later + later.T, now)[1].T
-            sizes = np.array([_over_one_step(series, parts, scores, circles, own, pair, j) for pair in found])
+            sizes = np.array([_over_one_step(series, parts, scores, space, own, pair, j) for pair in found])
             found = found[sizes >= _RESOLVED * sizes.max()]
         for combination in found:
-            columns.append(np.zeros(len(circles.owners)))
+            columns.append(np.zeros(len(space.owners)))
             columns[-1][own] = combination
             owners.append(j)
     return np.array(columns).T, tuple(owners)
 
 
-def _over_one_step(series, parts, scores, circles: Circles, own: np.ndarray, pair: np.ndarray, j: int) -> float:
+def _over_one_step(series, parts, scores, space: StateSpace, own: np.ndarray, pair: np.ndarray, j: int) -> float:
     """Phi_jj from the first step of one function of one angle, by the trapezoidal rule."""
-    rate = 2 * np.pi / float(circles.periods[j] or np.inf)
-    slopes = [circles.embedded(x, 1)[:, own] @ pair for x in series.segments]
+    rate = 2 * np.pi / float(space.periods[j] or np.inf)
+    slopes = [space.embed(x, 1)[:, own] @ pair for x in series.segments]
     values = [part @ pair for part in parts]
     past = [np.column_stack([f, s[:, j] * slope]) for f, s, slope in zip(values, scores, slopes)]
     (c, g), (c_later, g_later) = lagged_moments([f[:, None] for f in values], past, [0, 1]).mean()[:, 0]

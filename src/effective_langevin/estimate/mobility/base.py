@@ -1,9 +1,10 @@
 """What a mobility is, and what every way of inferring one has in common."""
 
 import warnings
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field, fields, replace
-from typing import Any, Protocol
+from typing import Any
 
 import jax
 import numpy as np
@@ -18,6 +19,7 @@ from ...data import Standardizer, TimeSeries
 from ...statistics.lags import lagged_moments
 from ...statistics.resampling import bootstrap, jackknife
 from ..score import ScoreFit
+from ..space import StateSpace
 from ..symmetry import Symmetry
 from .evidence import MobilityEvidence
 
@@ -143,21 +145,28 @@ class Inference:
         return jackknife(self.estimate, self.blocks)[1]
 
 
-class MobilityStrategy(Protocol):
-    """How to infer a mobility from a standardised series and its score."""
+class MobilityStrategy(ABC):
+    """A way to infer a mobility from a standardised series and its score."""
 
-    def infer(self, series: TimeSeries, score: ScoreFit, *, symmetry: Symmetry, key: jax.Array) -> Inference:
-        """Phi with the evidence for it."""
-        ...
+    def supports(self, space: StateSpace) -> bool:
+        """Whether the mobility can be inferred on this space; where it cannot, angles become cos and sin."""
+        return not space.angles
+
+    @abstractmethod
+    def infer(self, series: TimeSeries, score: ScoreFit, *, space: StateSpace, key: jax.Array) -> Inference:
+        """Return Phi with the evidence for it."""
+
+    def lift(self, phi: Matrix) -> Matrix:
+        """Make the symmetric part positive definite."""
+        return lift_eigenvalues(phi)
 
 
 def estimate_mobility(
-    series: TimeSeries, score: ScoreFit, strategy: MobilityStrategy, symmetry: Symmetry, *, key: jax.Array
+    series: TimeSeries, score: ScoreFit, strategy: MobilityStrategy, space: StateSpace, *, key: jax.Array
 ) -> Mobility:
     """Infer Phi; if its symmetric part is not positive definite, lift it there, for drift and noise alike."""
-    found = strategy.infer(series, score, symmetry=symmetry, key=key)
-    lift = getattr(strategy, "lift", lift_eigenvalues)
-    lifted = lift(found.phi)
+    found = strategy.infer(series, score, space=space, key=key)
+    lifted = strategy.lift(found.phi)
     moved = float(np.linalg.norm(lifted - found.phi) / np.linalg.norm(found.phi))
     if moved > 0:
         warnings.warn(
@@ -166,14 +175,14 @@ def estimate_mobility(
             EstimateWarning,
             stacklevel=3,
         )
-    replicas = np.array([lift(phi) for phi in bootstrap(found.estimate, found.blocks)])
+    replicas = np.array([strategy.lift(phi) for phi in bootstrap(found.estimate, found.blocks)])
     return Mobility(
         lifted,
         found.standard_error,
         type(strategy).__name__,
-        replicas + (lifted - lift(found.estimate(np.ones(found.blocks)))),
+        replicas + (lifted - strategy.lift(found.estimate(np.ones(found.blocks)))),
         replace(found.evidence, lifted_by=moved),
-        _covariances(series, symmetry, found.blocks),
+        _covariances(series, space.symmetry, found.blocks),
     )
 
 

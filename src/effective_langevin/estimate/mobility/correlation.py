@@ -14,12 +14,12 @@ from ...data import TimeSeries
 from ...statistics.integral_time import error_groups
 from ...statistics.lags import lagged_moments
 from ..score import ScoreFit
-from ..symmetry import Symmetry
-from .base import Inference
+from ..space import StateSpace
+from .base import Inference, MobilityStrategy
 
 
 @dataclass(frozen=True)
-class QuadraticVariation:
+class QuadraticVariation(MobilityStrategy):
     """Phi_S = < dx dx^T > / 2h, Phi_A = -(C(h) - C(h)^T) / 2h.
 
     Positive by construction and consistent as h -> 0; biased by O(h), and by any measurement noise over h.
@@ -30,7 +30,7 @@ class QuadraticVariation:
     def __post_init__(self):
         checks.integer_at_least("lag", self.lag, 1)
 
-    def infer(self, series: TimeSeries, score: ScoreFit, *, symmetry: Symmetry, key: jax.Array) -> Inference:
+    def infer(self, series: TimeSeries, score: ScoreFit, *, space: StateSpace, key: jax.Array) -> Inference:
         """Second moments of increments at one lag."""
         groups, h = error_groups(series.segments, series.dt), self.lag * series.dt
         increments = [s[self.lag :] - s[: -self.lag] for s in series.segments if len(s) > self.lag]
@@ -39,14 +39,14 @@ class QuadraticVariation:
 
         def estimate(weights) -> Matrix:
             lagged = crossed.mean(weights)[1]
-            return symmetry.project((squares.mean(weights)[0] - (lagged - lagged.T)) / (2 * h))
+            return space.symmetry.project((squares.mean(weights)[0] - (lagged - lagged.T)) / (2 * h))
 
         now, _, later = crossed.mean()
-        return _with_bias(estimate, groups, symmetry.project((now - later) / (2 * h)))
+        return _with_bias(estimate, groups, space.symmetry.project((now - later) / (2 * h)))
 
 
 @dataclass(frozen=True)
-class CorrelationFit:
+class CorrelationFit(MobilityStrategy):
     """-dC/dt(0+) from a polynomial of `degree` through C at lags 0 ... `lags` (Richardson when they are equal).
 
     With `skip_zero` the value at lag 0, the only one that measurement noise touches, is left out.
@@ -61,7 +61,7 @@ class CorrelationFit:
         checks.instance_of("skip_zero", self.skip_zero, (bool,))
         checks.integer_at_least("lags", self.lags, self.degree + self.skip_zero)
 
-    def infer(self, series: TimeSeries, score: ScoreFit, *, symmetry: Symmetry, key: jax.Array) -> Inference:
+    def infer(self, series: TimeSeries, score: ScoreFit, *, space: StateSpace, key: jax.Array) -> Inference:
         """Least squares for the slope at the origin."""
         groups = error_groups(series.segments, series.dt)
         moments = lagged_moments(series.segments, series.segments, np.arange(2 * self.lags + 1), groups)
@@ -76,13 +76,13 @@ class CorrelationFit:
         def estimate(weights, stride: int = 1) -> Matrix:
             correlation = moments.mean(weights)[: stride * self.lags + 1 : stride]
             origin = 0.0 if self.skip_zero else correlation[0]
-            return symmetry.project(-np.tensordot(slope, correlation[1:] - origin, 1) / (stride * series.dt))
+            return space.symmetry.project(-np.tensordot(slope, correlation[1:] - origin, 1) / (stride * series.dt))
 
         return _with_bias(estimate, groups, estimate(np.ones(groups), 2))
 
 
 @dataclass(frozen=True)
-class LogCorrelation:
+class LogCorrelation(MobilityStrategy):
     """Phi = A C(0) with A = -log(C(h) C(0)^-1) / h: the linear inverse model, exact when E[x(h) | x(0)] is affine.
 
     Directions in which the data spread less than the noise level of the score are left out of the logarithm; they
@@ -94,7 +94,7 @@ class LogCorrelation:
     def __post_init__(self):
         checks.integer_at_least("lag", self.lag, 1)
 
-    def infer(self, series: TimeSeries, score: ScoreFit, *, symmetry: Symmetry, key: jax.Array) -> Inference:
+    def infer(self, series: TimeSeries, score: ScoreFit, *, space: StateSpace, key: jax.Array) -> Inference:
         """Matrix logarithm of the propagator."""
         groups, blur = error_groups(series.segments, series.dt), score.noise_level**2
         moments = lagged_moments(series.segments, series.segments, [0, self.lag, 2 * self.lag], groups)
@@ -104,14 +104,14 @@ class LogCorrelation:
         rest = np.eye(len(frame)) - frame @ frame.T
 
         def propagator(weights, steps: int = 1) -> Matrix:
-            correlation = frame.T @ into @ symmetry.project(moments.mean(weights)) @ into @ frame
+            correlation = frame.T @ into @ space.symmetry.project(moments.mean(weights)) @ into @ frame
             return np.linalg.solve(correlation[0].T, correlation[steps].T).T
 
         def estimate(weights, steps: int = 1) -> Matrix:
             rates = -_logarithm(propagator(weights, steps)) / (steps * self.lag * series.dt)
             typical = np.median(np.real(np.linalg.eigvals(rates)))
-            covariance = into @ symmetry.project(moments.mean(weights)[0]) @ into + blur * np.eye(len(frame))
-            return symmetry.project(back @ (frame @ rates @ frame.T + typical * rest) @ covariance @ back)
+            covariance = into @ space.symmetry.project(moments.mean(weights)[0]) @ into + blur * np.eye(len(frame))
+            return space.symmetry.project(back @ (frame @ rates @ frame.T + typical * rest) @ covariance @ back)
 
         eigenvalues = np.linalg.eigvals(propagator(np.ones(groups)))
         if (np.abs(eigenvalues.imag) < 1e-12).any() and eigenvalues[np.abs(eigenvalues.imag) < 1e-12].real.min() <= 0:

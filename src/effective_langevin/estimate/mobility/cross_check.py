@@ -11,10 +11,9 @@ import numpy as np
 from ..._core.errors import EstimateWarning
 from ..._core.types import Samples
 from ...data import TimeSeries
-from ..circles import Circles
 from ..score import ScoreFit
 from ..score.calibration import perturbed
-from ..symmetry import Symmetry
+from ..space import StateSpace
 from .base import Inference, Mobility, MobilityStrategy
 from .correlation import CorrelationFit, LogCorrelation, QuadraticVariation
 from .evidence import Agreement, Estimate
@@ -28,7 +27,7 @@ _SIGNIFICANT, _SUBSTANTIAL = 4.0, 0.05
 _EFFECTIVE, _STEEP = 0.5, 100.0
 
 
-def cross_check(series: TimeSeries, score: ScoreFit, mobility: Mobility, symmetry: Symmetry) -> Agreement:
+def cross_check(series: TimeSeries, score: ScoreFit, mobility: Mobility, space: StateSpace) -> Agreement:
     """Compare the mobility with other estimators and with coarser sampling of the same standardised series.
 
     The mobility that is used comes first; the others see only the beginning of a long series. A ballistic series has no
@@ -38,11 +37,11 @@ def cross_check(series: TimeSeries, score: ScoreFit, mobility: Mobility, symmetr
     if mobility.evidence.ballistic or not _spread_everywhere(series):
         return Agreement((used,))
     beginning = _beginning(series)
-    others = _estimates(beginning, score, symmetry, known=used.estimator)
-    return Agreement((used, *others, *_with_more_noise(beginning, score, symmetry)), _disagreement(used, others))
+    others = _estimates(beginning, score, space, known=used.estimator)
+    return Agreement((used, *others, *_with_more_noise(beginning, score, space)), _disagreement(used, others))
 
 
-def _estimates(series: TimeSeries, score: ScoreFit, symmetry: Symmetry, known: str) -> list[Estimate]:
+def _estimates(series: TimeSeries, score: ScoreFit, space: StateSpace, known: str) -> list[Estimate]:
     """Every estimator at every interval that leaves enough samples in a record, but that known at the first."""
     segments = list(series.segments)
     values = score.function.over(series.stacked())
@@ -53,9 +52,9 @@ def _estimates(series: TimeSeries, score: ScoreFit, symmetry: Symmetry, known: s
             continue
         coarse = TimeSeries(_interleaved(segments, every), series.dt * every)
         seen = {}
-        for strategy in (e for e in ESTIMATORS if not isinstance(symmetry, Circles) or hasattr(e, "knows_angles")):
+        for strategy in (e for e in ESTIMATORS if e.supports(space)):
             if every > 1 or type(strategy).__name__ != known:
-                seen[type(strategy).__name__] = _asked(strategy, coarse, _interleaved(scores, every), score, symmetry)
+                seen[type(strategy).__name__] = _asked(strategy, coarse, _interleaved(scores, every), score, space)
         # Smooth motion may be all that a coarser sampling sees; its effective mobility is another quantity.
         found += [
             _estimate(name, coarse.dt, inference)
@@ -65,7 +64,7 @@ def _estimates(series: TimeSeries, score: ScoreFit, symmetry: Symmetry, known: s
     return found
 
 
-def _with_more_noise(series: TimeSeries, score: ScoreFit, symmetry: Symmetry) -> list[Estimate]:
+def _with_more_noise(series: TimeSeries, score: ScoreFit, space: StateSpace) -> list[Estimate]:
     """The integrated response with the score of data blurred sqrt 2 times as much: what the noise level does to Phi."""
     if score.noise_level == 0 or max(len(s) for s in series.segments) < _LEAST_SAMPLES:
         return []
@@ -73,7 +72,7 @@ def _with_more_noise(series: TimeSeries, score: ScoreFit, symmetry: Symmetry) ->
     if not trusted:
         return []
     scores = np.split(values, np.cumsum([len(s) for s in series.segments])[:-1])
-    inference = IntegratedResponse().infer_from(series, scores, symmetry, score.spread)
+    inference = IntegratedResponse().infer_from(series, scores, space, score.spread)
     return [_estimate("IntegratedResponse, noise level x 1.41", series.dt, inference)]
 
 
@@ -97,14 +96,14 @@ def blurred_further(score: ScoreFit, x: Samples, *, key: jax.Array, pairs: int =
 
 
 def _asked(
-    strategy: MobilityStrategy, series: TimeSeries, scores: list[np.ndarray], score: ScoreFit, symmetry: Symmetry
+    strategy: MobilityStrategy, series: TimeSeries, scores: list[np.ndarray], score: ScoreFit, space: StateSpace
 ) -> Inference:
     """What an estimator says; the score on the samples is known already to the one that needs it."""
     if isinstance(strategy, IntegratedResponse):
-        return strategy.infer_from(series, scores, symmetry, score.spread)
+        return strategy.infer_from(series, scores, space, score.spread)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", EstimateWarning)
-        return strategy.infer(series, score, symmetry=symmetry, key=jax.random.key(0))
+        return strategy.infer(series, score, space=space, key=jax.random.key(0))
 
 
 def _estimate(name: str, dt: float, inference: Inference) -> Estimate:

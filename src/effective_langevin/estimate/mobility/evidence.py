@@ -179,7 +179,7 @@ class MobilityEvidence:
         if self.agreement:
             flat["agreement"] = [{k: _plain(v) for k, v in vars(e).items()} for e in self.agreement.estimates]
             flat["disagreement"] = self.agreement.disagreement
-        return {name: _plain(value) for name, value in (flat | self.extra).items() if value is not None}
+        return {name: _plain(value) for name, value in {**flat, **self.extra}.items() if value is not None}
 
     @classmethod
     def from_dict(cls, state: Mapping[str, Any]) -> "MobilityEvidence":

@@ -15,13 +15,14 @@ from ...statistics.lags import lagged_moments
 from ..partition import grow_tree
 from ..score import ScoreFit
 from ..score.calibration import perturbed, stein_matrix
+from ..space import StateSpace
 from ..symmetry import Symmetry
-from .base import Inference
+from .base import Inference, MobilityStrategy
 from .evidence import MobilityEvidence, PartitionEvidence
 
 
 @dataclass(frozen=True)
-class FiniteVolume:
+class FiniteVolume(MobilityStrategy):
     """Phi = M V^-1 with M = X Q diag(pi) X^T, exactly as published.
 
     `correction` is the finite-h correction of the rates: "none", "per-state" (kappa_i = -ln p_stay / (1 - p_stay)) or
@@ -39,7 +40,7 @@ class FiniteVolume:
             checks.integer_at_least("cells", self.cells, 2)
         checks.one_of("correction", self.correction, ("none", "per-state", "global"))
 
-    def infer(self, series: TimeSeries, score: ScoreFit, *, symmetry: Symmetry, key: jax.Array) -> Inference:
+    def infer(self, series: TimeSeries, score: ScoreFit, *, space: StateSpace, key: jax.Array) -> Inference:
         """Perturb, partition, count, correct, solve."""
         samples = series.stacked().astype(np.float32)
         y = perturbed(samples, score.spread, key=keys.named(key, "labels"))
@@ -51,13 +52,12 @@ class FiniteVolume:
         factors = rate_corrections(counts, self.correction)
         derivative = tree.centroids.T @ (rate_matrix(counts, series.dt, factors) @ (weights[:, None] * tree.centroids))
         stein = stein_matrix(score.function.over, samples, score.spread, key=keys.named(key, "stein"))
-        phi = symmetry.project(np.linalg.solve(stein.T, derivative.T).T)
-        estimate, blocks = self._by_block(labels, tree.centroids, factors, stein, series, symmetry)
+        phi = space.symmetry.project(np.linalg.solve(stein.T, derivative.T).T)
+        estimate, blocks = self._by_block(labels, tree.centroids, factors, stein, series, space.symmetry)
         partition = PartitionEvidence(tree.cells, float(weights @ factors), stein)
         return Inference(phi, estimate, MobilityEvidence(blocks=blocks, partition=partition))
 
-    @staticmethod
-    def lift(phi: Matrix) -> Matrix:
+    def lift(self, phi: Matrix) -> Matrix:
         """The published shift of the symmetric part by |lambda_min| + 5e-4, entering drift and noise alike."""
         least = np.linalg.eigvalsh(0.5 * (phi + phi.T)).min()
         return phi if least > 0 else phi + (abs(least) + 5e-4) * np.eye(len(phi))

@@ -10,7 +10,6 @@ are split into the independent blocks of the symmetry, on a ring one per Fourier
 """
 
 import warnings
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -26,13 +25,13 @@ from ...statistics.integral_time import error_groups, integral_times
 from ...statistics.nugget import significant_variance
 from ...statistics.regime import BALLISTIC, classify_short_times, quadratic_variation_slope
 from ...statistics.resampling import jackknife, jackknife_error, left_out
-from ..circles import Circles
 from ..score import ScoreFit
 from ..score.calibration import perturbed
+from ..space import StateSpace
 from ..symmetry import Symmetry, Translations, TranslationsAndReflections
 from .angles import CircleMoments, infer_effective_of_angles
 from .ballistic import infer_effective
-from .base import Inference
+from .base import Inference, MobilityStrategy
 from .evidence import HorizonEvidence
 from .horizon_selection import Combination, candidate_weights, held_out_error, quadrature_error, select_combination
 from .responses import Moments
@@ -43,7 +42,7 @@ _REACH = 3.0
 
 
 @dataclass(frozen=True)
-class IntegratedResponse:
+class IntegratedResponse(MobilityStrategy):
     """The combination of all horizons up to `lags` samples that has the least estimated error.
 
     The score is evaluated on the data and scaled so that G(0) = -I holds in the sample, which removes the first-order
@@ -59,7 +58,7 @@ class IntegratedResponse:
     the data in some direction, clean samples say nothing about the score there: G is then evaluated at x + sigma z,
     averaged over z and -z, and Phi gets its typical value in such directions.
 
-    Of angles it is the response of their cos and sin that is followed (`circles`).
+    For angles the response of their cos and sin is used (`mobility/angles.py`).
     """
 
     lags: int | None = None
@@ -68,30 +67,31 @@ class IntegratedResponse:
         if self.lags is not None:
             checks.integer_at_least("lags", self.lags, 6)
 
-    def knows_angles(self, periods: Sequence[float | None]) -> bool:
-        """Whether the mobility can be one of angles: of any."""
+    def supports(self, space: StateSpace) -> bool:
+        """Any space."""
         return True
 
-    def infer(self, series: TimeSeries, score: ScoreFit, *, symmetry: Symmetry, key: jax.Array) -> Inference:
+    def infer(self, series: TimeSeries, score: ScoreFit, *, space: StateSpace, key: jax.Array) -> Inference:
         """The score on the data, then what follows from both."""
         at_clean = score.resolved or quadratic_variation_slope(series.segments) <= BALLISTIC
         samples = series.stacked()
-        values = score.function.over(samples) if at_clean else smoothed_score(score, samples, symmetry, key)
+        values = score.function.over(samples) if at_clean else smoothed_score(score, samples, space.symmetry, key)
         scores = np.split(values, np.cumsum([len(s) for s in series.segments])[:-1])
-        found = self.infer_from(series, scores, symmetry, score.spread, at_clean)
+        found = self.infer_from(series, scores, space, score.spread, at_clean)
         if found.evidence.horizon and (doubt := found.evidence.horizon.doubt()):
             warnings.warn(doubt, EstimateWarning, stacklevel=4)
         return found
 
     def infer_from(
-        self, series: TimeSeries, scores: list[Samples], symmetry: Symmetry, spread: Matrix, at_clean: bool = True
+        self, series: TimeSeries, scores: list[Samples], space: StateSpace, spread: Matrix, at_clean: bool = True
     ) -> Inference:
         """The regime, then correlations and responses on one set of lags, then one Phi out of all horizons.
 
         `spread` is that of the noise the score was learned with, a symmetric square root of its covariance.
         """
-        if isinstance(symmetry, Circles):
-            return self._of_angles(series, scores, symmetry)
+        if space.angles:
+            return self._of_angles(series, scores, space)
+        symmetry = space.symmetry
         times, regime = integral_times(series.segments, series.dt), classify_short_times(series.segments)
         lags = self._lags(series, times, regime.ballistic)
         moments = Moments.of(series, scores, lags, error_groups(series.segments, series.dt, times), at_clean)
@@ -114,18 +114,18 @@ class IntegratedResponse:
             return widening_lags(self.lags or int(max(_REACH * times.max() / series.dt, 16)), series)
         return np.arange(2 * ((self.lags or int(np.clip(0.5 * times.min() / series.dt, 8, 24))) // 2) + 1)
 
-    def _of_angles(self, series: TimeSeries, scores: list[Samples], circles: Circles) -> Inference:
+    def _of_angles(self, series: TimeSeries, scores: list[Samples], space: StateSpace) -> Inference:
         """Infer the same from smooth functions on the circles, whose regime and integral times count."""
-        mean = circles.embedded(series.stacked()).mean(axis=0)
-        smooth = [circles.embedded(s) - mean for s in series.segments]
+        mean = space.embed(series.stacked()).mean(axis=0)
+        smooth = [space.embed(s) - mean for s in series.segments]
         times, slope = integral_times(smooth, series.dt), quadratic_variation_slope(smooth)
         lags = self._lags(series, times, slope > BALLISTIC)
-        moments = CircleMoments.of(series, scores, circles, lags, error_groups(smooth, series.dt, times))
+        moments = CircleMoments.of(series, scores, space, lags, error_groups(smooth, series.dt, times))
         if slope > BALLISTIC:
             estimate, horizon = infer_effective_of_angles(moments)
             evidence: dict[str, Any] = {"horizon": horizon}
         else:
-            found = _Combined.of(moments, circles, 0)
+            found = _Combined.of(moments, space.symmetry, 0)
             estimate, evidence = found.phi, found.evidence()
         return Inference.of(
             estimate,

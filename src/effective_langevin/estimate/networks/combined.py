@@ -8,7 +8,7 @@ import jax.numpy as jnp
 from jax.lax import Precision
 from jaxtyping import Array, Float
 
-from ..circles import Circles
+from ..space import StateSpace
 from .network import AbstractNetwork
 
 
@@ -38,4 +38,4 @@ class OnCircles(AbstractNetwork):
     periods: tuple[float | None, ...] = eqx.field(static=True)
 
     def __call__(self, x: Float[Array, " var"]) -> Float[Array, " var"]:
-        return self.network(Circles(self.periods).embedded(x, library=jnp))
+        return self.network(StateSpace(self.periods).embed(x, library=jnp))

@@ -6,7 +6,7 @@ import jax
 import numpy as np
 
 from ..._core.types import Matrix, Samples
-from ..circles import Tests, solved_for_stein
+from ..space import Tests, solve_for_stein
 
 _BLOCK = 1 << 20
 
@@ -42,7 +42,7 @@ def stein_matrix(
             total += score(y).T.astype(float) @ values
             slope += np.sum(slopes, axis=0)
     total /= 2 * len(samples)
-    return total if tests is None else solved_for_stein(total, slope / (2 * len(samples)))
+    return total if tests is None else solve_for_stein(total, slope / (2 * len(samples)))
 
 
 def stein_error(stein: Matrix) -> float:

@@ -12,8 +12,8 @@ import numpy as np
 
 from ..._core import progress
 from ..._core.types import Samples, Vector
-from ..circles import Circles
 from ..networks import OnGrid
+from ..space import StateSpace
 from .evidence import NoiseLevelChoice
 from .noise_level import choose_largest_of_the_best
 
@@ -25,8 +25,8 @@ _CELLS = {1: 1024, 2: 256}
 class CircularDensity:
     """Samples on a grid of cells around all circles: their density, smoothed by any width, and its score."""
 
-    def __init__(self, samples: Samples, circles: Circles, cells: int | None = None):
-        self.periods = np.array([float(period or np.inf) for period in circles.periods])
+    def __init__(self, samples: Samples, space: StateSpace, cells: int | None = None):
+        self.periods = np.array([float(period or np.inf) for period in space.periods])
         size = len(self.periods)
         across = round(cells ** (1 / size)) if cells else _CELLS[size]
         self.shape, self.samples = (max(across, 8),) * size, len(samples)

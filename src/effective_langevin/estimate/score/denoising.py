@@ -1,6 +1,5 @@
 """Denoising score matching: the network predicts the noise that was added (paper, Sec. II.A)."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,10 +11,11 @@ from ..._core import checks, keys
 from ..._core.types import Samples
 from ...execution.batches import evaluate_batch
 from ...execution.compilation import soon_compiled
-from ..circles import Circles
 from ..networks import MLP, NetworkStrategy, OnCircles, Residual, freeze, scale
+from ..space import StateSpace
 from ..symmetry import Symmetry
 from .evidence import LearnedScore, ScoreEvidence
+from .fit_score import ScoreStrategy
 from .noise_level import choose_noise_level, gaussian_if_as_good
 from .preconditioning import covariance_matrix
 from .score import Score
@@ -27,7 +27,7 @@ _MANY_SAMPLES = 1 << 21
 
 
 @dataclass(frozen=True)
-class DenoisingScore:
+class DenoisingScore(ScoreStrategy):
     """Denoising score matching with a network, for any dimension.
 
     Minimises < |eps(x + sigma z) - z|^2 > / 2 over samples x and normal z; the score of the smoothed density p_sigma
@@ -99,27 +99,27 @@ class DenoisingScore:
         for name in ("precondition", "antithetic", "calibrate"):
             checks.instance_of(name, getattr(self, name), (bool,))
 
-    def knows_angles(self, periods: Sequence[float | None]) -> bool:
-        """Tell whether angles can stay angles: the network must take cos and sin in their place."""
-        return isinstance(self.network, MLP)
+    def supports(self, space: StateSpace) -> bool:
+        """Support lines, and angles if the network takes cos and sin in their place."""
+        return not space.angles or isinstance(self.network, MLP)
 
-    def learn(self, train: Samples, held_out: Samples, *, symmetry: Symmetry, key: jax.Array) -> LearnedScore:
+    def learn(self, train: Samples, held_out: Samples, *, space: StateSpace, key: jax.Array) -> LearnedScore:
         """Choose the smoothing width unless it is given, then train at it."""
         level, choice, gain = self.noise_level, None, None
         if level is None:
             epochs = max(1, self.epochs // _PILOT)
             level, choice = choose_noise_level(
-                lambda sigma: self._fit(train, held_out, sigma, epochs, symmetry, key=key)[0],
+                lambda sigma: self._fit(train, held_out, sigma, epochs, space, key=key)[0],
                 held_out,
                 key=keys.named(key, "noise level"),
             )
-        score, history = self._fit(train, held_out, level, self.epochs, symmetry, key=key)
-        if self.noise_level is None and not isinstance(symmetry, Circles):
+        score, history = self._fit(train, held_out, level, self.epochs, space, key=key)
+        if self.noise_level is None and not space.angles:
             gain_key = keys.named(key, "gain")
-            score, level, gain = gaussian_if_as_good(score, level, train, held_out, symmetry, key=gain_key)
+            score, level, gain = gaussian_if_as_good(score, level, train, held_out, space, key=gain_key)
         return LearnedScore(score, level, ScoreEvidence(choice, gain, **history))
 
-    def _fit(self, samples: Samples, held_out: Samples, sigma: float, epochs: int, symmetry: Symmetry, *, key):
+    def _fit(self, samples: Samples, held_out: Samples, sigma: float, epochs: int, space: StateSpace, *, key):
         schedule = Schedule(
             epochs,
             max(1, self.epoch_samples // self.batch),
@@ -130,8 +130,8 @@ class DenoisingScore:
         )
         data = (jnp.asarray(samples, jnp.float32), jnp.float32(sigma))
         trained = train(
-            self._build_network(samples, sigma, symmetry, key=keys.named(key, "network")),
-            Denoising(symmetry, self.batch, self.antithetic),
+            self._build_network(samples, sigma, space, key=keys.named(key, "network")),
+            Denoising(space.symmetry, self.batch, self.antithetic),
             data,
             schedule,
             key=keys.named(key, "training"),
@@ -139,18 +139,17 @@ class DenoisingScore:
             held_out=perturbed_pairs(held_out, sigma, key=keys.named(key, "held out")),
         )
         network = scale(freeze_over_samples(trained.network, data, key=keys.named(key, "frozen")), -1 / sigma)
-        angles = symmetry.angles if isinstance(symmetry, Circles) else ()
-        return Score.trained_on(samples, network, sigma, tail=0.0, angles=angles), trained.history()
+        return Score.trained_on(samples, network, sigma, tail=0.0, angles=space.angles), trained.history()
 
-    def _build_network(self, samples: Samples, sigma: float, symmetry: Symmetry, *, key: jax.Array):
+    def _build_network(self, samples: Samples, sigma: float, space: StateSpace, *, key: jax.Array):
         """Build the network beside the Gaussian score; by itself on circles, where there is none."""
         size = samples.shape[1]
-        if isinstance(symmetry, Circles) and isinstance(self.network, MLP):
-            return OnCircles(self.network.build(size, key=key, inputs=len(symmetry.owners)), symmetry.periods)
+        if space.angles and isinstance(self.network, MLP):
+            return OnCircles(self.network.build(size, key=key, inputs=len(space.owners)), space.periods)
         network = self.network.build(size, key=key)
         if not self.precondition:
             return network
-        covariance = symmetry.project(covariance_matrix(samples, sigma))
+        covariance = space.symmetry.project(covariance_matrix(samples, sigma))
         return Residual(jnp.asarray(sigma * np.linalg.inv(covariance), jnp.float32), network)
 
 

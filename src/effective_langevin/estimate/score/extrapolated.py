@@ -11,14 +11,15 @@ import numpy as np
 from ..._core import checks, keys
 from ..._core.types import Samples
 from ..networks import Sum, scale
-from ..symmetry import Symmetry
+from ..space import StateSpace
 from .evidence import LearnedScore
+from .fit_score import ScoreStrategy
 from .kgmm import KGMM
 from .preconditioning import covariance_matrix
 
 
 @dataclass(frozen=True)
-class Extrapolated:
+class Extrapolated(ScoreStrategy):
     """The score of the data themselves, extrapolated from two smoothing widths: 2 s_sigma - s_{sqrt 2 sigma}.
 
     s_sigma = s + sigma^2 s' + ..., so that what is left is of order sigma^4. Nothing is smoothed, and no state has to
@@ -54,15 +55,15 @@ class Extrapolated:
         """That of the score that is extrapolated."""
         return self.score.narrowest
 
-    def learn(self, train: Samples, held_out: Samples, *, symmetry: Symmetry, key: jax.Array) -> LearnedScore:
+    def learn(self, train: Samples, held_out: Samples, *, space: StateSpace, key: jax.Array) -> LearnedScore:
         """Learn at the width that is given or chosen, then at sqrt 2 times that."""
-        near = LearnedScore.from_result(self.score.learn(train, held_out, symmetry=symmetry, key=key))
+        near = LearnedScore.from_result(self.score.learn(train, held_out, space=space, key=key))
         if near.function.network is None:
             return near
         wider = replace(self.score, noise_level=float(np.sqrt(2) * near.noise_level))
         key = keys.named(key, "wider noise")
-        far = LearnedScore.from_result(wider.learn(train, held_out, symmetry=symmetry, key=key))
+        far = LearnedScore.from_result(wider.learn(train, held_out, space=space, key=key))
         networks = scale(near.function.network, 2.0), scale(far.function.network, -1.0)
-        precision = jnp.asarray(np.linalg.inv(symmetry.project(covariance_matrix(train))), jnp.float32)
+        precision = jnp.asarray(np.linalg.inv(space.symmetry.project(covariance_matrix(train))), jnp.float32)
         score = eqx.tree_at(lambda s: (s.network, s.precision), near.function, (Sum(networks), precision))
         return LearnedScore(score, 0.0, replace(near.evidence, extrapolated_from=near.noise_level))

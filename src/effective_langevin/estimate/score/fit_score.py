@@ -1,7 +1,9 @@
 """The score stage: any strategy is turned into a calibrated score with its Stein matrix."""
 
+import math
+from abc import ABC, abstractmethod
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol
+from typing import Any
 
 import jax
 import numpy as np
@@ -9,8 +11,7 @@ import numpy as np
 from ..._core import keys
 from ..._core.types import Matrix, Samples
 from ...data import TimeSeries
-from ..circles import Circles
-from ..symmetry import Symmetry
+from ..space import StateSpace
 from .calibration import calibration_matrix, perturbed, stein_error, stein_matrix
 from .evidence import LearnedScore, ScoreEvidence
 from .preconditioning import covariance_matrix, noise_frame, restoring_map
@@ -20,22 +21,23 @@ _STEIN_PARTS = 10
 _RESTORED = 1 << 17
 
 
-class ScoreStrategy(Protocol):
-    """How to learn a score."""
+class ScoreStrategy(ABC):
+    """How to learn a score.
 
-    @property
-    def calibrate(self) -> bool:
-        """Whether Stein's identity is imposed on the learned score."""
-        ...
+    With `calibrate`, Stein's identity is imposed on the learned score. `narrowest` is the smallest variance down to
+    which noise follows the spread of the data; inf means equal noise in all directions.
+    """
 
-    @property
-    def narrowest(self) -> float:
-        """The smallest variance up to which noise follows the spread of the data; inf: equal in all directions."""
-        ...
+    calibrate: bool = True
+    narrowest: float = math.inf
 
-    def learn(self, train: Samples, held_out: Samples, *, symmetry: Symmetry, key: jax.Array) -> LearnedScore:
+    def supports(self, space: StateSpace) -> bool:
+        """Tell whether the score can be learned on this space; where it cannot, angles become cos and sin."""
+        return not space.angles
+
+    @abstractmethod
+    def learn(self, train: Samples, held_out: Samples, *, space: StateSpace, key: jax.Array) -> LearnedScore:
         """Learn the score of standardised samples in time order, not yet calibrated."""
-        ...
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -113,7 +115,7 @@ class ScoreFit:
         return expected if self.restoring is None else expected @ self.restoring.T.astype(np.float32)
 
 
-def estimate_score(series: TimeSeries, strategy: ScoreStrategy, symmetry: Symmetry, *, key: jax.Array) -> ScoreFit:
+def estimate_score(series: TimeSeries, strategy: ScoreStrategy, space: StateSpace, *, key: jax.Array) -> ScoreFit:
     """Learn the score on the training part of a standardised series; calibrate it; judge it on the held-out part.
 
     V = < s(y) y^T > over y = x + noise is -I for a perfect score (Stein). The calibrated score is -V^-1 s with V from
@@ -121,23 +123,23 @@ def estimate_score(series: TimeSeries, strategy: ScoreStrategy, symmetry: Symmet
     happens in the frame W of the noise.
     """
     train, held_out = (part.stacked(np.float32) for part in series.split())
-    covariance = symmetry.project(covariance_matrix(np.concatenate([train, held_out])))
-    tests = symmetry.stein_tests(train) if isinstance(symmetry, Circles) else None
+    covariance = space.symmetry.project(covariance_matrix(np.concatenate([train, held_out])))
+    tests = space.stein_tests(train)
     frame = None if tests else noise_frame(covariance, strategy.narrowest)
     if frame is not None:
         train, held_out = (part @ frame.astype(np.float32) for part in (train, held_out))
     learn_key = keys.named(key, "learn")
-    learned = LearnedScore.from_result(strategy.learn(train, held_out, symmetry=symmetry, key=learn_key))
+    learned = LearnedScore.from_result(strategy.learn(train, held_out, space=space, key=learn_key))
     score, level, evidence = learned.function, learned.noise_level, learned.evidence
     if strategy.calibrate:
         stein = stein_matrix(score.over, train, level, key=keys.named(key, "calibration"), tests=tests)
-        score = score.scaled_by(calibration_matrix(symmetry.project(stein)))
+        score = score.scaled_by(calibration_matrix(space.symmetry.project(stein)))
         evidence = replace(evidence, stein_before_calibration=tuple(map(tuple, stein.tolist())))
     parts = [
-        symmetry.project(stein_matrix(score.over, part, level, key=keys.named(key, f"stein {i}"), tests=tests))
+        space.symmetry.project(stein_matrix(score.over, part, level, key=keys.named(key, f"stein {i}"), tests=tests))
         for i, part in enumerate(np.array_split(held_out, _STEIN_PARTS))
     ]
-    restoring = _find_restoring_map(score, level, train, symmetry, key=keys.named(key, "restoring"))
+    restoring = _find_restoring_map(score, level, train, space, key=keys.named(key, "restoring"))
     if frame is not None:
         inverse = np.linalg.inv(frame)
         parts, restoring = [frame @ part @ inverse for part in parts], inverse @ restoring @ frame
@@ -147,11 +149,11 @@ def estimate_score(series: TimeSeries, strategy: ScoreStrategy, symmetry: Symmet
     return replace(fit, covariance=covariance + fit.blur)
 
 
-def _find_restoring_map(score: Score, level: float, samples: Samples, symmetry: Symmetry, *, key: jax.Array) -> Matrix:
+def _find_restoring_map(score: Score, level: float, samples: Samples, space: StateSpace, *, key: jax.Array) -> Matrix:
     """Return what gives the expected clean states of noisy samples the covariance of the samples."""
-    if level == 0 or isinstance(symmetry, Circles):
+    if level == 0 or space.angles:
         return np.eye(samples.shape[1])
     some = samples[:: -(-len(samples) // _RESTORED)]
     y = perturbed(some, level, key=key)
     moments = (covariance_matrix(part) for part in (y + level**2 * score.over(y), some))
-    return restoring_map(*(symmetry.project(moment) for moment in moments))
+    return restoring_map(*(space.symmetry.project(moment) for moment in moments))

@@ -7,14 +7,15 @@ import numpy as np
 
 from ..._core import checks
 from ..._core.types import Samples
-from ..symmetry import Symmetry
+from ..space import StateSpace
 from .evidence import LearnedScore
+from .fit_score import ScoreStrategy
 from .preconditioning import covariance_matrix
 from .score import Score
 
 
 @dataclass(frozen=True)
-class Gaussian:
+class Gaussian(ScoreStrategy):
     """The score of a Gaussian density, s(x) = -(C + sigma^2)^-1 x.
 
     Exact for linear dynamics, the baseline for everything else.
@@ -29,7 +30,7 @@ class Gaussian:
 
     Examples
     --------
-    >>> series = el.systems.AsymmetricWells().simulate(duration=50.0, dt=0.05, members=2, seed=0)
+    >>> series = el.systems.OrnsteinUhlenbeck.rotating(2).simulate(duration=400.0, dt=0.1, seed=1)
     >>> el.fit(series, score=el.Gaussian()).score.noise_level
     0.0
     """
@@ -46,7 +47,7 @@ class Gaussian:
         checks.non_negative_number("noise_level", self.noise_level)
         checks.instance_of("calibrate", self.calibrate, (bool,))
 
-    def learn(self, train: Samples, held_out: Samples, *, symmetry: Symmetry, key: jax.Array) -> LearnedScore:
+    def learn(self, train: Samples, held_out: Samples, *, space: StateSpace, key: jax.Array) -> LearnedScore:
         """Invert the covariance of all samples."""
-        covariance = symmetry.project(covariance_matrix(np.concatenate([train, held_out]), self.noise_level))
+        covariance = space.symmetry.project(covariance_matrix(np.concatenate([train, held_out]), self.noise_level))
         return LearnedScore(Score.linear(np.linalg.inv(covariance)), self.noise_level)

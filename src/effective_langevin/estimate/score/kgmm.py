@@ -6,7 +6,6 @@ The average over z is repeated with fresh antithetic draws until its Monte-Carlo
 the data themselves (half of it, to be safe); the network is fitted with each cell weighted by its population.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import equinox as eqx
@@ -17,13 +16,13 @@ import numpy as np
 from ..._core import checks, keys, progress
 from ..._core.types import Samples, Vector
 from ...execution.batches import evaluate_batch
-from ..circles import Circles
 from ..networks import MLP, scale
 from ..partition import Tree, grow_tree, segment_sums
-from ..symmetry import Symmetry
+from ..space import StateSpace
 from . import circular_density
 from .calibration import perturbed
 from .evidence import LearnedScore, ScoreEvidence
+from .fit_score import ScoreStrategy
 from .noise_level import CANDIDATES, choose_noise_level, gaussian_if_as_good
 from .score import Score
 from .training import Schedule, train
@@ -34,7 +33,7 @@ _EPOCH = 200
 
 
 @dataclass(frozen=True)
-class KGMM:
+class KGMM(ScoreStrategy):
     """k-means Gaussian-mixture score, for a few dimensions.
 
     Noise of width sigma is added to the samples; its mean in each of many cells is minus sigma times the score of the
@@ -90,16 +89,16 @@ class KGMM:
         checks.integer_at_least("steps", self.steps, 1)
         checks.instance_of("calibrate", self.calibrate, (bool,))
 
-    def knows_angles(self, periods: Sequence[float | None]) -> bool:
-        """Tell whether angles with these periods can stay angles: not beside other variables, and at most two."""
-        return all(periods) and len(periods) <= circular_density.MOST_ANGLES
+    def supports(self, space: StateSpace) -> bool:
+        """Support lines alone, or one or two angles alone."""
+        return not space.angles or len(space.angles) == space.dimension <= circular_density.MOST_ANGLES
 
-    def learn(self, train: Samples, held_out: Samples, *, symmetry: Symmetry, key: jax.Array) -> LearnedScore:
+    def learn(self, train: Samples, held_out: Samples, *, space: StateSpace, key: jax.Array) -> LearnedScore:
         """Choose the smoothing width unless it is given, average z in cells, fit the network."""
-        if isinstance(symmetry, Circles):
-            return self._learn_on_circles(train, held_out, symmetry)
+        if space.angles:
+            return self._learn_on_circles(train, held_out, space)
         level, choice, gain = self.noise_level, None, None
-        train = np.asarray(symmetry.moved(jnp.asarray(train), key=keys.named(key, "orbit")))
+        train = np.asarray(space.symmetry.moved(jnp.asarray(train), key=keys.named(key, "orbit")))
         if level is None:
             pilot = self._partition(train, CANDIDATES[-1], key=key)
             level, choice = choose_noise_level(
@@ -111,15 +110,15 @@ class KGMM:
         score, evidence = self._fit(tree, train, level, self.max_draws, self.steps, key=key)
         if self.noise_level is None:
             gain_key = keys.named(key, "gain")
-            score, level, gain = gaussian_if_as_good(score, level, train, held_out, symmetry, key=gain_key)
+            score, level, gain = gaussian_if_as_good(score, level, train, held_out, space, key=gain_key)
         return LearnedScore(score, level, replace(evidence, noise_level_choice=choice, gain_over_gaussian=gain))
 
-    def _learn_on_circles(self, train: Samples, held_out: Samples, circles: Circles) -> LearnedScore:
+    def _learn_on_circles(self, train: Samples, held_out: Samples, space: StateSpace) -> LearnedScore:
         """Take the score of the smoothed density on a grid around the circles."""
-        density, level, choice = circular_density.CircularDensity(train, circles, self.cells), self.noise_level, None
+        density, level, choice = circular_density.CircularDensity(train, space, self.cells), self.noise_level, None
         if level is None:
             level, choice = circular_density.choose_noise_level(density, held_out)
-        score = Score.trained_on(train, density.score(level), level, angles=circles.angles)
+        score = Score.trained_on(train, density.score(level), level, angles=space.angles)
         return LearnedScore(score, level, ScoreEvidence(choice, cells=int(np.prod(density.shape))))
 
     def _partition(self, samples: Samples, sigma: float, *, key: jax.Array) -> Tree:

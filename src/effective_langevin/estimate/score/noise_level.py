@@ -15,7 +15,7 @@ import numpy as np
 from ..._core import progress
 from ..._core.types import Samples
 from ...execution.compilation import soon_compiled
-from ..symmetry import Symmetry
+from ..space import StateSpace
 from .evidence import GainOverGaussian, NoiseLevelChoice
 from .preconditioning import covariance_matrix
 from .score import Score
@@ -52,14 +52,14 @@ def choose_largest_of_the_best(tried: Sequence[float], losses: list[np.ndarray])
 
 
 def gaussian_if_as_good(
-    score: Score, noise_level: float, train: Samples, held_out: Samples, symmetry: Symmetry, *, key: jax.Array
+    score: Score, noise_level: float, train: Samples, held_out: Samples, space: StateSpace, *, key: jax.Array
 ) -> tuple[Score, float, GainOverGaussian]:
     """Return the learned score, or the Gaussian one, at width 0, unless the former is better by two standard errors.
 
     A short series cannot tell a density from a Gaussian one, and what a network then learns is noise.
     """
     test = _draw(held_out, key)
-    gaussian = Score.linear(np.linalg.inv(symmetry.project(covariance_matrix(train, _NOTHING))))
+    gaussian = Score.linear(np.linalg.inv(space.symmetry.project(covariance_matrix(train, _NOTHING))))
     gain = np.asarray(score_matching_loss(gaussian, test, key) - score_matching_loss(score, test, key), float)
     mean, error = float(gain.mean()), float(gain.std() / np.sqrt(len(gain)))
     found = GainOverGaussian(noise_level, mean, error, gaussian_used=not mean > 2 * error)

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..._core.format import after_number, count, listed, plus_minus, short
-from ...data.preprocess.pointwise import FittedPeriodic
 from ...diagnose import Finding
 from ...model import LangevinModel
 from ...statistics.resampling import GROUPS, critical
@@ -33,7 +32,7 @@ def forced(validation: "Validation") -> Finding | None:
 def variables(validation: "Validation") -> Finding | None:
     """The comparison is one of transformed variables, or of cos and sin of angles."""
     model, pdf, metrics = validation.model, validation.curves.get("original_pdf"), validation.metrics
-    if pdf is None or model.transform is None:
+    if pdf is None:
         return None
     worst = pdf.labels[int(np.argmax(pdf["kl"]))]
     density = (
@@ -41,13 +40,15 @@ def variables(validation: "Validation") -> Finding | None:
         f"{plus_minus(metrics['pdf_kl_original'], metrics['pdf_kl_original_se'])} nats "
         f"({short(metrics['pdf_kl_original_floor'])} between two halves of the data)."
     )
-    if model.circles:
+    if model.space.angles:
         meaning = (
             f"the equation is one of {listed(model.names)}, and its score is periodic in the angles. Data and model "
             f"are compared by cos and sin of the angles, which do not jump. Of the angles themselves, {density}"
         )
     else:
-        kinds = ", ".join(step["kind"] for step in model.provenance.get("preprocess", ())) or "a transform"
+        assert model.transform is not None
+        steps = getattr(model.transform, "steps", (model.transform,))
+        kinds = ", ".join(type(step).__name__.removeprefix("Fitted") for step in steps)
         meaning = (
             f"the model describes {listed(model.names)}, made of {listed(model.transform.names)} by {kinds}, and data "
             f"and model are compared in these variables. With the transforms undone, {density}"
@@ -58,11 +59,11 @@ def variables(validation: "Validation") -> Finding | None:
 def angles(validation: "Validation") -> Finding | None:
     """What the basins of angles hold, or what cos and sin in their place mean."""
     model = validation.model
-    if model.circles and model.transform is not None:
-        basins = [validation.curves.get(basin_name(name)) for name in model.circles.names]
+    if model.space.angles:
+        basins = [validation.curves.get(basin_name(name)) for name in model.names]
         meaning = " ".join([*(_basin_words(c) for c in basins if c is not None), *_fast_angles(model)])
         return Finding("angles", "note", meaning) if meaning else None
-    if not any(isinstance(s, FittedPeriodic) for s in getattr(model.transform, "steps", (model.transform,))):
+    if model.transform is None or not model.transform.embeds_angles:
         return None
     meaning = (
         "cos and sin of an angle lie on a circle, and the noise of motion along a circle turns with the state. A "

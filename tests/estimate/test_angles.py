@@ -7,11 +7,12 @@ import pytest
 
 import effective_langevin as el
 from effective_langevin import preprocess as pp
-from effective_langevin.estimate.circles import Circles
+from effective_langevin.data.angles import lowest, unfold, wrap
 from effective_langevin.estimate.score.calibration import stein_matrix
 from effective_langevin.estimate.score.circular_density import CircularDensity, choose_noise_level
+from effective_langevin.estimate.space import StateSpace
 from effective_langevin.execution.lowering import lower
-from effective_langevin.simulate.steppers import AroundCircles
+from effective_langevin.simulate.steppers import WrapAngles
 
 PHI = np.array([[1.0, -0.6], [0.5, 0.7]])
 KEY = jax.random.key(0)
@@ -81,7 +82,7 @@ def test_a_model_of_angles_is_the_same_from_its_file(model, tmp_path):
 
 
 def test_a_step_beyond_the_border_of_the_period_comes_back_on_the_other_side():
-    advance = AroundCircles(lambda x, dw: x + dw, jnp.array([4.0, np.inf]))
+    advance = WrapAngles(lambda x, dw: x + dw, jnp.array([4.0, np.inf]))
     found = advance(jnp.array([[1.9, 5.0], [-1.0, 0.0]]), jnp.array([[0.3, 7.0], [-41.5, 1.0]]))
     np.testing.assert_allclose(found, [[-1.8, 12.0], [1.5, 1.0]], atol=1e-5)
 
@@ -103,28 +104,45 @@ def test_other_variables_may_stand_beside_angles():
     np.testing.assert_allclose(np.diagonal(model.mobility.matrix), [0.8, 0.45], rtol=0.3)
 
 
+def test_angles_declared_on_the_series_are_those_of_periodic(torus, model):
+    declared = el.TimeSeries(torus.values, torus.dt, names=["a", "b"], units=["deg", "deg"], periods=[360.0, 360.0])
+    again = el.fit(declared)
+    assert again.space == model.space
+    assert (again.space.periods, again.space.lowest) == ((360.0, 360.0), (-180.0, -180.0))
+    np.testing.assert_array_equal(again.mobility.matrix, model.mobility.matrix)
+    assert again.simulate(1.0, seed=1).periods == (360.0, 360.0)
+
+
+def test_angles_are_never_turned_into_cos_and_sin_on_the_way_to_a_model_of_angles(torus, monkeypatch):
+    monkeypatch.setattr(pp.pointwise.FittedPeriodic, "_forward", None)
+    model = el.fit(torus, preprocess=pp.Periodic(period=360.0), score=el.KGMM(noise_level=0.2), check="off")
+    assert model.simulate(0.5, seed=1).names == ("a", "b")
+
+
+def test_angles_and_a_symmetry_of_fields_are_refused(torus):
+    three = el.TimeSeries(np.zeros((200, 3)) + np.arange(200)[:, None], 0.1, periods=[360.0, None, None])
+    with pytest.raises(el.ArgumentError, match="Leave out `symmetry`"):
+        el.fit(three, symmetry=el.Translations())
+
+
 def test_a_strategy_that_knows_no_angles_has_cos_and_sin_for_variables(torus):
     model = el.fit(torus, preprocess=pp.Periodic(period=360.0), score=el.Gaussian(), mobility=el.QuadraticVariation())
     assert model.names == ("cos(a)", "sin(a)", "cos(b)", "sin(b)")
-    assert model.circles is None
+    assert model.space.angles == ()
 
 
 def test_derivatives_on_circles_are_those_of_the_embedding():
-    circles, x, small = Circles((2.0, None)), np.array([[0.3, 0.7], [-0.9, 2.0]]), 1e-5
+    circles, x, small = StateSpace((2.0, None)), np.array([[0.3, 0.7], [-0.9, 2.0]]), 1e-5
     assert circles.owners == [0, 0, 1]
     for order in (0, 1):
-        both = [
-            sum(circles.embedded(x + step, order) for step in [np.array([small, small]) * sign]) for sign in (1, -1)
-        ]
-        np.testing.assert_allclose(
-            circles.embedded(x, order + 1), (both[0] - both[1]) / (2 * small), rtol=1e-6, atol=1e-8
-        )
+        both = [sum(circles.embed(x + step, order) for step in [np.array([small, small]) * sign]) for sign in (1, -1)]
+        np.testing.assert_allclose(circles.embed(x, order + 1), (both[0] - both[1]) / (2 * small), rtol=1e-6, atol=1e-8)
 
 
 @pytest.mark.parametrize("harmonic", [1, 2])
 def test_stein_holds_on_the_circle_for_the_exact_score(harmonic):
     """Von Mises with one or two maxima; where x itself has a border, < s x > is not -1. 5 standard errors."""
-    rng, circles = np.random.default_rng(0), Circles((2 * np.pi,))
+    rng, circles = np.random.default_rng(0), StateSpace((2 * np.pi,))
     angle = rng.vonmises(2.5, 1.5, 40_000)
     x = ((angle + 2 * np.pi * rng.integers(0, harmonic, len(angle))) / harmonic)[:, None] % (2 * np.pi)
 
@@ -138,13 +156,13 @@ def test_stein_holds_on_the_circle_for_the_exact_score(harmonic):
 
 def test_an_angle_spread_evenly_leaves_the_score_as_it_is():
     x = np.random.default_rng(0).uniform(0, 2 * np.pi, (5000, 1))
-    found = stein_matrix(lambda y: 0.1 * np.cos(y), x, 0.0, key=KEY, tests=Circles((2 * np.pi,)).stein_tests(x))
+    found = stein_matrix(lambda y: 0.1 * np.cos(y), x, 0.0, key=KEY, tests=StateSpace((2 * np.pi,)).stein_tests(x))
     assert found[0, 0] == pytest.approx(-1, abs=0.1)
 
 
 def test_the_blurred_density_of_one_place_is_a_gaussian_and_its_score_a_straight_line():
     place, sigma = np.array([[2.0, 5.0]]), 0.3
-    density = CircularDensity(np.repeat(place, 100_000, axis=0), Circles((4.0, 6.0)))
+    density = CircularDensity(np.repeat(place, 100_000, axis=0), StateSpace((4.0, 6.0)))
     away = np.array([[0.3, -0.5], [-0.6, 0.2]])
     found = np.asarray(jax.vmap(density.score(sigma))(place + away))
     np.testing.assert_allclose(found, -away / sigma**2, rtol=0.02)
@@ -155,7 +173,7 @@ def test_the_weights_of_basins_far_apart_are_those_of_the_samples():
     """Between them are no samples at all, which a score learned from its samples alone cannot bridge."""
     rng = np.random.default_rng(0)
     x = np.concatenate([rng.normal(1, 0.1, (9700, 1)), rng.normal(4, 0.1, (300, 1))])
-    density = CircularDensity(x, Circles((2 * np.pi,)))
+    density = CircularDensity(x, StateSpace((2 * np.pi,)))
     weights = density.density(0.1)
     grid = np.arange(len(weights)) * 2 * np.pi / len(weights)
     assert weights[(grid > 2.5) & (grid < 5.5)].sum() == pytest.approx(0.03, abs=1e-3)
@@ -169,7 +187,7 @@ def test_the_noise_level_follows_the_width_of_what_there_is_to_see():
     chosen = []
     for width in (0.5, 0.05):
         x = np.concatenate([rng.normal(m, width, (4000, 1)) for m in (1, 3)]) % (2 * np.pi)
-        level, choice = choose_noise_level(CircularDensity(x[::2], Circles((2 * np.pi,))), x[1::2])
+        level, choice = choose_noise_level(CircularDensity(x[::2], StateSpace((2 * np.pi,))), x[1::2])
         assert min(choice.held_out_loss) == 0
         chosen.append(level)
     assert chosen[0] > 2 * chosen[1]
@@ -177,8 +195,7 @@ def test_the_noise_level_follows_the_width_of_what_there_is_to_see():
 
 def test_angles_are_unfolded_where_they_are_rarest():
     angle = np.random.default_rng(0).normal(np.pi, 0.3, (1000, 1))
-    series = el.TimeSeries((angle + np.pi) % (2 * np.pi) - np.pi, 1.0)
-    fitted = pp.Periodic().fit(series)
+    series = el.TimeSeries((angle + np.pi) % (2 * np.pi) - np.pi, 1.0, periods=[2 * np.pi])
     assert series.stacked().std() > 2
-    assert fitted.unfolded(series).stacked().std() == pytest.approx(0.3, rel=0.1)
-    np.testing.assert_allclose(fitted.wrapped(fitted.unfolded(series)).stacked(), series.stacked(), atol=1e-12)
+    assert unfold(series).stacked().std() == pytest.approx(0.3, rel=0.1)
+    np.testing.assert_allclose(wrap(unfold(series), lowest(series)).stacked(), series.stacked(), atol=1e-12)
