@@ -25,6 +25,7 @@ import numpy as np
 
 import effective_langevin as el
 from effective_langevin.cli.demo import choose_demo
+from effective_langevin.model.simulation import standard_equation
 from effective_langevin.simulate import integrate
 from effective_langevin.statistics import distances
 
@@ -97,7 +98,7 @@ def wells(report: Report) -> None:
 
 def digits(report: Report, model: el.LangevinModel, members: int, duration: float) -> None:
     """The steady state with half the digits against whole ones, and runs with whole digits against each other."""
-    half = model._equation(members)
+    half = standard_equation(model, members)
     whole = eqx.tree_at(lambda e: e.drift.score, half, model.score.function.lower())
     step, stepper = model.automatic_step(), model.default_stepper
     equations = {"whole": whole, "whole, again": whole, "whole, a third time": whole, "half": half}
@@ -181,7 +182,7 @@ def longest_step(
 
 def statistics(model, stepper: Any, step: float, members: int, duration: float, groups: int = 8) -> dict[str, Any]:
     """Variances (mode) and autocorrelations (lag, mode) of the Fourier modes, with standard errors from groups."""
-    states = simulated(model, stepper.advance(model._equation(members), step), step, members, duration)
+    states = simulated(model, stepper.advance(standard_equation(model, members), step), step, members, duration)
     modes = np.fft.rfft(states, axis=-1)[..., 1:]
 
     def of(part: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -210,7 +211,7 @@ def price(report: Report, case: str, parts: Parts, steps: dict[str, float], memb
     """Seconds per member and unit of time at the steps found, over those of Euler-Maruyama."""
 
     def contender(name: str):
-        advance = getattr(el, name)().advance(parts.model._equation(members), steps[name])
+        advance = getattr(el, name)().advance(standard_equation(parts.model, members), steps[name])
         start, options = parts.initial(members), {"frames": 1, "save_every": 10, "key": jax.random.key(0)}
         return lambda: integrate(advance, start, step=steps[name], **options)
 

@@ -7,6 +7,7 @@ import jax
 import numpy as np
 
 import effective_langevin as el
+from effective_langevin.model.simulation import standard_equation
 
 
 def wells_model(samples: int = 100_000) -> el.LangevinModel:
@@ -29,7 +30,7 @@ class Parts:
     def __init__(self, model: el.LangevinModel):
         self.model = model
         # Others get the network as it was trained, not in the form in which we step it.
-        self.equation = eqx.tree_at(lambda e: e.drift.score, model._equation(), model.score.function)
+        self.equation = eqx.tree_at(lambda e: e.drift.score, standard_equation(model), model.score.function)
         self.phi = np.asarray(self.equation.drift.phi)
         self.factor = np.asarray(self.equation.noise)
         self.states = np.asarray(model.standardizer.to_standard(model.states), np.float32)

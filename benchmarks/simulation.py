@@ -64,9 +64,10 @@ def compare_steppers(name: str, parts: Parts, members: int, work: float, peers: 
 def ours(parts: Parts, members: int, steps: int):
     import jax
 
+    from effective_langevin.model.simulation import standard_equation
     from effective_langevin.simulate import EulerMaruyama, integrate
 
-    advance = EulerMaruyama().advance(parts.model._equation(members), STEP)
+    advance = EulerMaruyama().advance(standard_equation(parts.model, members), STEP)
     start = parts.initial(members)
     options = {"frames": 1, "save_every": steps, "step": STEP, "key": jax.random.key(0), "bound": 1e3}
     return lambda: integrate(advance, start, **options)

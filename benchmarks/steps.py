@@ -14,7 +14,7 @@ from effective_langevin.estimate.score import Score
 from effective_langevin.estimate.score.denoising import Denoising
 from effective_langevin.estimate.score.training import Schedule, _run_epoch, flatten_weights
 from effective_langevin.estimate.symmetry import NoSymmetry
-from effective_langevin.model.drift import LangevinDrift
+from effective_langevin.model.closure import LangevinDrift
 from effective_langevin.simulate import integrate
 from effective_langevin.simulate.steppers import Equation
 

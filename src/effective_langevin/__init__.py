@@ -33,7 +33,7 @@ from .estimate.score import KGMM, MLP, DenoisingScore, Extrapolated, Gaussian, U
 from .estimate.symmetry import Translations, TranslationsAndReflections
 from .estimator import LangevinEstimator
 from .fit import fit
-from .model import LangevinModel, load
+from .model import LangevinModel, load, match_variances
 from .predict import predict_held_out
 from .simulate import EulerMaruyama, ExponentialEuler, LeimkuhlerMatthews, StochasticHeun
 from .validate import Validation, validate
@@ -84,6 +84,7 @@ __all__ = [
     "diagnose",
     "fit",
     "load",
+    "match_variances",
     "plots",
     "predict_held_out",
     "preprocess",

@@ -90,7 +90,7 @@ def predict_held_out(
 def _bands(model: LangevinModel, validation: Validation, used: TimeSeries, level: float, seed: int) -> list[Band]:
     """The predicted autocorrelations and densities, with all their errors."""
     data, predicted = validation.data_statistics, validation.model_statistics
-    known = embed_angles(model.transformed(used))
+    known = embed_angles(model.to_model_variables(used))
     learned = series_statistics(known.segments, known.dt, data.edges, data.lagged.lags)
 
     def acf(statistics: SeriesStatistics) -> tuple[np.ndarray, np.ndarray]:

@@ -28,7 +28,7 @@ from effective_langevin.execution.convolution import Convolution
 from effective_langevin.execution.flat import FlatUNet
 from effective_langevin.execution.lowering import lower
 from effective_langevin.execution.modal import ModalUNet
-from effective_langevin.model.drift import LangevinDrift
+from effective_langevin.model.closure import LangevinDrift
 
 pytestmark = pytest.mark.usefixtures("compiled_quickly")
 KEY = jax.random.key(0)

@@ -281,7 +281,7 @@ def test_simulate_refuses_values_that_cannot_work(linear_model, arguments, name)
 def test_a_model_is_frozen_and_says_what_it_is(linear_model):
     with pytest.raises(dataclasses.FrozenInstanceError):
         linear_model.dt = 1.0
-    assert repr(linear_model).startswith("LangevinModel(T, h; LogCorrelation mobility")
+    assert repr(linear_model).startswith("LangevinModel(T and h; LogCorrelation mobility")
     assert linear_model.diagnostics["score"]["stein_error"] == linear_model.score.stein_error
 
 
@@ -308,3 +308,26 @@ def test_fit_records_where_the_model_came_from(linear_model, linear_series):
     assert provenance["score"]["kind"] == "Gaussian"
     assert provenance["mobility"] == {"kind": "LogCorrelation", "lag": 1}
     assert set(provenance["versions"]) >= {"effective-langevin", "jax", "numpy", "python"}
+
+
+def test_names_of_earlier_versions_work_with_a_warning(linear_model, linear_series):
+    with pytest.warns(DeprecationWarning, match="is now `model.to_model_variables`"):
+        assert linear_model.transformed(linear_series) is linear_series
+    with pytest.warns(DeprecationWarning, match=r"is now `el.match_variances\(model, ...\)`"):
+        old = linear_model.settled(2.0, members=20, rounds=1)
+    new = el.match_variances(linear_model, 2.0, members=20, rounds=1)
+    np.testing.assert_array_equal(old.score.stein, new.score.stein)
+    with pytest.raises(AttributeError, match="'LangevinModel' object has no attribute 'settle'"):
+        _ = linear_model.settle
+
+
+def test_a_summary_tells_mobility_and_dynamics(linear_model):
+    text = linear_model.summary()
+    assert "\n  Phi =\n" in text
+    assert "relaxation times" in text
+    assert "rotations" in text
+    assert "entropy production" in text
+    assert repr(linear_model.timescales()).startswith("Timescales(2 modes; relaxation times ")
+    assert repr(linear_model.circulation()).startswith("Circulation(rotations ")
+    assert repr(linear_model.entropy_production()).startswith("EntropyProduction(entropy production ")
+    assert "\n" not in repr(linear_model)

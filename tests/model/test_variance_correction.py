@@ -30,7 +30,7 @@ def spoilt(model):
 def test_a_wrong_variance_is_put_right(rotating):
     """Within 4 standard errors of the simulations, 3 %."""
     before = spoilt(rotating)
-    after = before.settled(duration=40.0, members=2000, seed=1, rounds=4)
+    after = el.match_variances(before, duration=40.0, members=2000, seed=1, rounds=4)
     ratios = after.score.diagnostics["settled"]["variance_ratio"]
     assert ratios[0][-1] == pytest.approx(1.6, rel=0.1)
     np.testing.assert_allclose(ratios[-1], 1, atol=0.03)
@@ -46,7 +46,7 @@ def test_nothing_but_the_score_changes_and_stein_is_accounted_for(rotating):
     x = np.random.default_rng(0).normal(size=(5, 3)).astype(np.float32)
     np.testing.assert_allclose(changed.function.over(x), rotating.score.function.over(x) - x @ tilt, atol=1e-5)
     np.testing.assert_allclose(changed.stein, rotating.score.stein - tilt @ rotating.score.covariance)
-    after = rotating.settled(duration=5.0, members=50, rounds=1)
+    after = el.match_variances(rotating, duration=5.0, members=50, rounds=1)
     np.testing.assert_array_equal(after.mobility.matrix, rotating.mobility.matrix)
 
 
@@ -74,14 +74,14 @@ def test_directions_that_a_symmetry_makes_alike_are_tilted_alike():
     values = np.random.default_rng(1).multivariate_normal(np.zeros(5), matrix, (3, 4000))
     series = el.TimeSeries(values, dt=0.1)
     model = el.fit(series, score=el.Gaussian(), mobility=el.QuadraticVariation(), symmetry=ring, seed=0)
-    after = model.settled(duration=20.0, members=20, rounds=1)
+    after = el.match_variances(model, duration=20.0, members=20, rounds=1)
     precision = np.asarray(after.score.function.precision, float)
     np.testing.assert_allclose(precision, ring.project(precision), atol=1e-5)
 
 
 def test_the_verdict_says_that_it_was_done(rotating):
     """And that the covariance then proves nothing."""
-    after = spoilt(rotating).settled(duration=20.0, members=500, rounds=2)
+    after = el.match_variances(spoilt(rotating), duration=20.0, members=500, rounds=2)
     series = rotating.simulate(duration=50.0, members=4, seed=3)
     words = el.validate(after, series, seed=4, members=8, duration=50.0).summary()
     assert "Variance correction: a linear term in the score" in words
@@ -91,6 +91,6 @@ def test_the_verdict_says_that_it_was_done(rotating):
 
 def test_bad_settings_are_refused(rotating):
     with pytest.raises(el.ArgumentError, match="rounds"):
-        rotating.settled(rounds=0)
+        el.match_variances(rotating, rounds=0)
     with pytest.raises(el.ArgumentError, match="duration"):
-        rotating.settled(duration=-1.0)
+        el.match_variances(rotating, duration=-1.0)

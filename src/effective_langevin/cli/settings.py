@@ -17,7 +17,7 @@ from ..data.preprocess.base import Transform
 from ..data.preprocess.chain import as_chain
 from ..diagnose import diagnose
 from ..fit import fit
-from ..model import LangevinModel
+from ..model import LangevinModel, match_variances
 from ..validate import Validation, validate
 from . import options
 from .choices import choose
@@ -162,7 +162,7 @@ class Settings:
         finish("fit")
         keep(model)
         if self.settle:
-            model = model.settled(members=self.validation.get("members", 1024), seed=self.seed + 2)
+            model = match_variances(model, members=self.validation.get("members", 1024), seed=self.seed + 2)
             finish("settle")
             keep(model)
         validation = self.validate(model, series)

@@ -13,12 +13,14 @@ import numpy as np
 from jaxtyping import Float, Shaped
 from scipy.optimize import linear_sum_assignment
 
+from .._core.format import count, measured, rounded
 from .._core.types import Matrix, Samples, Vector
 
 _ROUNDING = 1e-9
+_SHOWN = 3
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Timescales:
     """Relaxation times of the linearised model, slowest first; `period` is infinite where a mode does not oscillate.
 
@@ -31,6 +33,17 @@ class Timescales:
     period_error: Vector
     directions: Shaped[np.ndarray, "mode var"]
 
+    def __repr__(self) -> str:
+        return f"Timescales({count(len(self.value), 'mode')}; {self.summary()})"
+
+    def summary(self, unit: str = "") -> str:
+        """Return the slowest relaxation times and their periods, as text."""
+        texts = []
+        for time, error, period in list(zip(self.value, self.standard_error, self.period))[:_SHOWN]:
+            turning = f" (period {rounded(period)})" if np.isfinite(period) else ""
+            texts.append(measured(float(time), float(error), unit) + turning)
+        return f"relaxation times {', '.join(texts)}"
+
     @property
     def shares(self) -> Float[np.ndarray, "mode var"]:
         """How much each variable takes part in a mode, rows summing to one."""
@@ -38,7 +51,7 @@ class Timescales:
         return weights / weights.sum(axis=1, keepdims=True)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Circulation:
     """Rotations of the model in planes, fastest first: `frequency` in radians per unit of time.
 
@@ -50,6 +63,14 @@ class Circulation:
     standard_error: Vector
     planes: Float[np.ndarray, "rotation two var"]
 
+    def __repr__(self) -> str:
+        return f"Circulation({self.summary()})"
+
+    def summary(self, unit: str = "") -> str:
+        """Return the fastest rotations, as text."""
+        unit, pairs = unit and f"rad/{unit}", list(zip(self.frequency, self.standard_error))[:_SHOWN]
+        return f"rotations {', '.join(measured(float(f), float(e), unit) for f, e in pairs) or 'none'}"
+
     @property
     def period(self) -> Vector:
         """Time of one turn."""
@@ -57,7 +78,7 @@ class Circulation:
             return 2 * np.pi / self.frequency
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class EntropyProduction:
     """Entropy production per unit of time, in units of Boltzmann's constant; `bias` is what sampling noise adds to it.
 
@@ -67,6 +88,16 @@ class EntropyProduction:
     value: float
     standard_error: float
     bias: float
+
+    def __repr__(self) -> str:
+        return f"EntropyProduction({self.summary()})"
+
+    def summary(self, unit: str = "") -> str:
+        """Return the value and what sampling noise adds to it, as text."""
+        if not np.isfinite(self.value):
+            return "entropy production infinite: noise acts in some directions only"
+        value = measured(self.value, self.standard_error, unit and f"per {unit}")
+        return f"entropy production {value}, of which sampling noise {rounded(self.bias)}"
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,6 +10,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+import equinox as eqx
+import jax
 import jax.numpy as jnp
 import numpy as np
 
@@ -17,7 +19,7 @@ from .._core.matrices import square_root
 from .._core.types import Matrix, Samples
 from ..data import Standardizer
 from ..estimate.score import Score
-from .drift import LangevinDrift
+from ..execution.batches import evaluate_batch
 
 _NEGLIGIBLE = 1e-9
 
@@ -72,36 +74,28 @@ class ConstantClosure(Closure):
     phi: Matrix
 
     def current(self, x: Samples) -> Samples:
-        """Return antisym(Phi) s(x)."""
         return self.score_function(x) @ self._antisymmetric.T
 
     def diffusion(self, x: Samples) -> np.ndarray:
-        """Return sym(Phi) at every state."""
         return self._everywhere(0.5 * (self.phi + self.phi.T), x)
 
     def divergence(self, x: Samples) -> Samples:
-        """Return zeros: D does not depend on the state."""
         return np.zeros(np.shape(x))
 
     def noise_factor(self, x: Samples) -> np.ndarray:
-        """Return Sigma with Sigma Sigma^T = sym(Phi) at every state."""
         return self._everywhere(square_root(0.5 * (self.phi + self.phi.T)), x)
 
     def mean(self) -> Matrix:
-        """Return Phi."""
         return self.phi
 
     @property
     def reversible(self) -> bool:
-        """Whether Phi is symmetric, to rounding."""
         return not np.any(np.abs(self._antisymmetric) > _NEGLIGIBLE * np.abs(self.phi).max())
 
     def drift(self, x: Samples) -> Samples:
-        """Return Phi s(x), in one product."""
         return self.score_function(x) @ self.phi.T
 
-    def to_standard(self, score: Score, standardizer: Standardizer) -> tuple[LangevinDrift, Any]:
-        """Return the drift with Phi fused into the score, and the constant noise factor."""
+    def to_standard(self, score: Score, standardizer: Standardizer) -> tuple[Callable, Any]:
         phi = standardizer.mobility_to_standard(self.phi)
         factor = square_root(0.5 * (phi + phi.T))
         return LangevinDrift(score, jnp.asarray(phi, jnp.float32)), jnp.asarray(factor, jnp.float32)
@@ -113,3 +107,22 @@ class ConstantClosure(Closure):
     @staticmethod
     def _everywhere(matrix: Matrix, x: Samples) -> np.ndarray:
         return np.broadcast_to(matrix, (*np.shape(x)[:-1], *matrix.shape))
+
+
+class LangevinDrift(eqx.Module):
+    """Phi s(x), standardised, for one state or, `in_batch`, for many."""
+
+    score: Score
+    phi: jax.Array
+
+    def __call__(self, x):
+        return self.in_batch(x[None])[0]
+
+    def in_batch(self, x):
+        """Return the drift of every state of a batch."""
+        return self.score.in_batch(x, self.phi)
+
+
+@evaluate_batch.register
+def _(drift: LangevinDrift, x, low_precision: bool = False):
+    return drift.in_batch(x)

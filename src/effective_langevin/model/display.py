@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 from .._core import html
-from .._core.format import listed, plus_minus, typeset
+from .._core.format import after_number, listed, plus_minus, typeset
 
 if TYPE_CHECKING:
     from .langevin import LangevinModel
@@ -11,21 +11,28 @@ if TYPE_CHECKING:
 _READABLE = 6
 
 
-def text(model: "LangevinModel") -> str:
-    """What the model is, and Phi with its errors where it can be read."""
-    rows = ["  " + "   ".join(cells) for cells in _phi(model)]
+def one_line(model: "LangevinModel") -> str:
+    """Return what the model is."""
     return (
-        f"LangevinModel({listed(model.names)}; {model.mobility.method} mobility, noise level "
+        f"LangevinModel({listed(model.names)}; {model.mobility.method} mobility, smoothing width "
         f"{model.score.noise_level:g}, stein_error {model.score.stein_error:.3f})"
-    ) + "".join(f"\n{line}" for line in (["  Phi =", *rows] if rows else []))
+    )
+
+
+def summary(model: "LangevinModel") -> str:
+    """Return what the model is, Phi with its errors where it can be read, and its analysis."""
+    rows = ["  " + "   ".join(cells) for cells in _phi(model)]
+    phi = ["  Phi =", *rows] if rows else []
+    found = (model.timescales(), model.circulation(), model.entropy_production())
+    return "\n".join([one_line(model), *phi, *(f"  {part.summary(model.time_unit)}" for part in found)])
 
 
 def page(model: "LangevinModel") -> str:
-    """The same as HTML, with the slowest relaxation time."""
-    unit, times = f" {model.time_unit}" if model.time_unit else "", model.timescales()
+    """Return the same as HTML, with the slowest relaxation time."""
+    unit, times = after_number(model.time_unit), model.timescales()
     facts = [
         ("equation", "dx = Φ s(x) dt + √2 Σ dW,  Σ Σᵀ = sym Φ"),
-        ("score", f"noise level {model.score.noise_level:g}, Stein error {model.score.stein_error:.3f}"),
+        ("score", f"smoothing width {model.score.noise_level:g}, Stein error {model.score.stein_error:.3f}"),
         ("mobility", f"{model.mobility.method}, from data every {model.dt:g}{unit}"),
         ("slowest relaxation", f"{plus_minus(float(times.value[0]), float(times.standard_error[0]))}{unit}"),
     ]
@@ -35,7 +42,7 @@ def page(model: "LangevinModel") -> str:
 
 
 def _phi(model: "LangevinModel") -> list[list[str]]:
-    """Phi with its errors as texts, if it is small enough to be read."""
+    """Return Phi with its errors as texts, if it is small enough to be read."""
     if model.dimension > _READABLE:
         return []
     pairs = zip(model.mobility.matrix, model.mobility.standard_error)

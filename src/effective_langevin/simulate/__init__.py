@@ -1,7 +1,15 @@
 """Stage 4: one-step maps of a stochastic differential equation and ensembles of them in one compiled loop."""
 
-from .ensemble import Ensemble, integrate, survivors
-from .steppers import Equation, EulerMaruyama, ExponentialEuler, LeimkuhlerMatthews, StochasticHeun
+from .ensemble import Ensemble, integrate
+from .steppers import (
+    Equation,
+    EulerMaruyama,
+    ExponentialEuler,
+    LeimkuhlerMatthews,
+    StepMap,
+    Stepper,
+    StochasticHeun,
+)
 
 __all__ = [
     "Ensemble",
@@ -9,7 +17,8 @@ __all__ = [
     "EulerMaruyama",
     "ExponentialEuler",
     "LeimkuhlerMatthews",
+    "StepMap",
+    "Stepper",
     "StochasticHeun",
     "integrate",
-    "survivors",
 ]

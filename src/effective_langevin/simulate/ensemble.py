@@ -1,7 +1,7 @@
 """Ensembles: all members, all steps, one compiled loop; a diverged member is marked and the rest goes on."""
 
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -16,6 +16,7 @@ from .._core.errors import DivergenceError, EstimateWarning
 from .._core.types import Paths
 from ..execution.batches import on_all_cores, one_cpu
 from ..execution.devices import spread
+from .steppers import StepMap
 
 _FRAMES_PER_CALL = 64
 _NORMALS_AT_ONCE = 1 << 22
@@ -24,21 +25,33 @@ _SHARES = 64
 _AT_ONCE_ON_A_GPU = 2
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Ensemble:
     """Saved states of all members; a diverged member is NaN from the frame in which it left the finite numbers."""
 
     paths: Paths
     diverged: np.ndarray
 
-    @property
-    def alive(self) -> np.ndarray:
-        """Mask of the members that stayed finite throughout."""
-        return ~self.diverged
+    def __repr__(self) -> str:
+        members, times, variables = self.paths.shape
+        return f"Ensemble({members} members, {times} times, {variables} variables; {int(self.diverged.sum())} diverged)"
+
+    def survivors(self, step: float) -> Paths:
+        """Return the paths of the members that stayed finite; warn about the others, or raise if none is left."""
+        members, lost = len(self.diverged), int(self.diverged.sum())
+        if lost == members:
+            raise DivergenceError(
+                f"All {members} members diverged at step {step:g}. Give a smaller `step`, or refit with a "
+                "larger noise level: the learned score may point outwards beyond the data."
+            )
+        if lost:
+            text = f"{lost} of {members} members diverged at step {step:g} and were left out. Give a smaller `step`."
+            warnings.warn(text, EstimateWarning, stacklevel=3)
+        return self.paths[~self.diverged]
 
 
 def integrate(
-    advance: Callable,
+    advance: StepMap,
     initial: np.ndarray,
     *,
     frames: int,
@@ -51,7 +64,7 @@ def integrate(
     keep_initial: bool = True,
     label: str = "Simulating",
 ) -> Ensemble:
-    """Step every member `frames * save_every` times with the map `advance`, saving every `save_every`-th state.
+    """Step every member `frames * save_every` times with a `StepMap`, saving every `save_every`-th state.
 
     `noise`, if given, holds the Brownian increments (member, step, brownian); otherwise they are drawn from `key`,
     frame by frame, so that the memory needed does not grow with the number of steps, and the members are shared out
@@ -76,26 +89,8 @@ def integrate(
     return Ensemble(paths, ~np.all(np.isfinite(paths[:, -1]), axis=1))
 
 
-def survivors(run: Ensemble, step: float) -> np.ndarray:
-    """The paths of the members that stayed finite, (member, time, var); the others are counted in a warning."""
-    members = len(run.diverged)
-    if run.diverged.all():
-        raise DivergenceError(
-            f"All {members} members diverged at step {step:g}. Give a smaller `step`, or refit with a "
-            "larger noise level: the learned score may point outwards beyond the data."
-        )
-    if run.diverged.any():
-        warnings.warn(
-            f"{int(run.diverged.sum())} of {members} members diverged at step {step:g} and were left out. "
-            "Give a smaller `step`.",
-            EstimateWarning,
-            stacklevel=3,
-        )
-    return run.paths[run.alive]
-
-
 def _drawn(advance, state, key, step, bound, calls: int, counts: tuple[int, int, int]) -> Iterator[Paths]:
-    """Call after call, (frame, member, var): blocks of members, each with a key of its own, shared out over the cores.
+    """Yield call after call, (frame, member, var): blocks of members, each with one key, shared out over the cores.
 
     Blocks and shares depend on the number of members alone, so that the paths do not depend on the cores.
     """
@@ -113,8 +108,7 @@ def _drawn(advance, state, key, step, bound, calls: int, counts: tuple[int, int,
     places = np.split(_filled(np.arange(blocks), shares * share), shares)
 
     def run(carry, places, call):
-        state, last = carry
-        carry, part = _run_drawn(advance, state, last, keys, places, call, step, bound, block, batch, *counts)
+        carry, part = _run_drawn(advance, carry, keys, places, call, step, bound, (block, batch, *counts))
         return carry, np.asarray(part)[:, : share * block]
 
     for call in range(calls):
@@ -124,38 +118,25 @@ def _drawn(advance, state, key, step, bound, calls: int, counts: tuple[int, int,
 
 @partial(jax.jit, static_argnames=("blocks", "block", "size"))
 def _first_noise(key, step, blocks: int, block: int, size: int):
-    """An increment before the first, and the key of every block."""
+    """Return an increment before the first, and the key of every block."""
     last = jnp.sqrt(step) * jax.random.normal(key, (blocks * block, size))
     return last, jax.random.split(key, blocks) if blocks > 1 else key[None]
 
 
 def _filled(rows: Any, count: int) -> np.ndarray:
-    """As many rows as wanted, the last one repeated."""
+    """Return as many rows as wanted, the last one repeated."""
     return np.asarray(rows)[np.minimum(np.arange(count), len(rows) - 1)]
 
 
 @eqx.filter_jit
-def _run_drawn(
-    advance,
-    state,
-    last,
-    keys,
-    places,
-    call,
-    step,
-    bound,
-    block: int,
-    batch: int,
-    frames: int,
-    save_every: int,
-    size: int,
-):
-    """Frames with noise drawn on the way, in batches that bound the memory; `last` is the newest increment drawn.
+def _run_drawn(advance, carry, keys, places, call, step, bound, sizes: tuple[int, int, int, int, int]):
+    """Run frames with noise drawn on the way, in batches that bound the memory; `last` is the newest increment drawn.
 
     The key in each of the `places` draws for a block of members; states beyond only fill up the devices: no noise.
     """
+    block, batch, frames, save_every, size = sizes
     keys = jax.vmap(jax.random.fold_in, (0, None))(keys[places], call)
-    extra = state.shape[0] - len(keys) * block
+    extra = carry[0].shape[0] - len(keys) * block
     whole, rest = divmod(save_every, batch)
 
     def split(keys, count):
@@ -169,35 +150,32 @@ def _run_drawn(
     def frame(carry, keys):
         keys = split(keys, whole + 1)
         carry = jax.lax.scan(lambda c, k: (steps(c, k, batch), None), carry, keys[:whole])[0]
-        state, last = steps(carry, keys[whole], rest) if rest else carry
-        state = _mark_diverged(state, bound)
-        return (state, last), state
+        return _mark_diverged(*(steps(carry, keys[whole], rest) if rest else carry), bound)
 
-    return jax.lax.scan(frame, (state, last), split(keys, frames))
+    return jax.lax.scan(frame, tuple(carry), split(keys, frames))
 
 
 @eqx.filter_jit
 def _run_given(advance, state, last, increments, bound):
-    """Frames driven by supplied increments, (frame, step, member, brownian)."""
+    """Run frames driven by supplied increments, (frame, step, member, brownian)."""
 
     def frame(carry, increments):
-        state, last = _driven(advance, carry, increments)
-        state = _mark_diverged(state, bound)
-        return (state, last), state
+        return _mark_diverged(*_driven(advance, carry, increments), bound)
 
     return jax.lax.scan(frame, (state, last), increments)
 
 
 def _driven(advance, carry, drawn):
-    """Steps driven by the increments drawn, or by the mean of each with the one before, as the stepper asks."""
+    """Step with the increments drawn, or by the mean of each with the one before, as the stepper asks."""
     (state, last), used = carry, drawn
-    if getattr(advance, "averages_noise", False):
+    if advance.averages_noise:
         used = 0.5 * (drawn + jnp.concatenate([last[None], drawn[:-1]]))
     unroll = 1 if one_cpu() else _AT_ONCE_ON_A_GPU
     return jax.lax.scan(lambda x, dw: (advance(x, dw), None), state, used, unroll=unroll)[0], drawn[-1]
 
 
-def _mark_diverged(state, bound):
-    """A member whose state left [-bound, bound] becomes NaN and stays so."""
+def _mark_diverged(state, last, bound):
+    """Set a member whose state left [-bound, bound] to NaN, where it stays; return the carry and what is saved."""
     finite = jnp.all(jnp.isfinite(state) & (jnp.abs(state) < bound), axis=1, keepdims=True)
-    return jnp.where(finite, state, jnp.nan)
+    state = jnp.where(finite, state, jnp.nan)
+    return (state, last), state

@@ -108,10 +108,8 @@ class AsymmetricWells(System):
 
     Parameters
     ----------
-    wells : tuple of float, default (1.0, 1.2)
-        A, half the distance of the wells along each variable.
-    tilt : tuple of float, default (0.6, 0.3)
-        B, which makes the wells unequal.
+    wells, tilt : tuple of float
+        A, half the distance of the wells along each variable, and B; defaults (1.0, 1.2), (0.6, 0.3).
     circulation : float, default 0.8
         c, the strength of the rotation.
 
@@ -154,12 +152,8 @@ class ScalarMultiplicative(System):
 
     Parameters
     ----------
-    a, b, c : float
-        Coefficients of the drift; defaults -1.809, -0.0667, 0.1667.
-    A, B : float
-        Coefficients of the multiplicative noise; defaults 0.1265, -0.6325.
-    sigma : float, default 0.0632
-        sigma_1, the additive noise.
+    a, b, c, A, B, sigma : float
+        Coefficients of the drift and of the noise, sigma for sigma_1; defaults as in the paper.
 
     Examples
     --------
@@ -245,12 +239,8 @@ class CoxIngersollRoss(System):
 
     Parameters
     ----------
-    rate : float, default 1.0
-        k.
-    level : float, default 1.0
-        theta, the mean.
-    noise : float, default 0.25
-        gamma.
+    rate, level, noise : float
+        k, theta (the mean) and gamma; defaults 1, 1, 0.25.
 
     Examples
     --------
@@ -291,10 +281,8 @@ class AffineNoise(System):
 
     Parameters
     ----------
-    alpha : float, default 3.0
-        How strongly the noise depends on the state.
-    omega : float, default 1.1
-        Frequency of the rotation.
+    alpha, omega : float
+        How strongly the noise depends on the state, and the frequency of the rotation; defaults 3, 1.1.
 
     Examples
     --------
@@ -352,14 +340,8 @@ class StochasticLorenz63(System):
 
     Parameters
     ----------
-    sigma : float, default 10.0
-        Prandtl number.
-    rho : float, default 28.0
-        Rayleigh number.
-    beta : float, default 8 / 3
-        Aspect ratio.
-    noise : float, default 5.0
-        Amplitude of the noise.
+    sigma, rho, beta, noise : float
+        Prandtl number, Rayleigh number, aspect ratio and amplitude of the noise; defaults 10, 28, 8/3, 5.
 
     Examples
     --------

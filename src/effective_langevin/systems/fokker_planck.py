@@ -17,7 +17,7 @@ from scipy.sparse.linalg import splu
 from .._core.types import LagMatrices, Matrix, Samples, Vector
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class FokkerPlanck:
     """Generator of dx = drift dt + sqrt(2) Sigma(x) dW on a rectangular grid with D = Sigma Sigma^T.
 
@@ -80,6 +80,9 @@ class FokkerPlanck:
         axes = tuple(np.linspace(low, high, points) for low, high in limits)
         states = _grid_points(axes)
         return cls(axes, np.asarray(drift(states)), np.asarray(diffusion(states)))
+
+    def __repr__(self) -> str:
+        return f"FokkerPlanck({' x '.join(str(len(axis)) for axis in self.axes)} points)"
 
     @property
     def states(self) -> Samples:

@@ -47,14 +47,10 @@ class KuramotoSivashinsky(System):
 
     Parameters
     ----------
-    length : float, default 34.0
-        Circumference of the circle.
-    grid : int, default 512
-        Grid points of the solver.
-    stride : int, default 16
-        Every `stride`-th grid point is observed.
-    gamma : float, default 0.0
-        Strength of the dispersion.
+    length, gamma : float
+        Circumference of the circle and strength of the dispersion; defaults 34, 0.
+    grid, stride : int
+        Grid points of the solver, of which every `stride`-th is observed; defaults 512, 16.
 
     Examples
     --------

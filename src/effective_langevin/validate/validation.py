@@ -301,7 +301,7 @@ def validate(
     True
     """
     checks.instance_of("series", series, (TimeSeries,))
-    own = model.transformed(series)
+    own = model.to_model_variables(series)
     series = embed_angles(own)
     standard = Standardizer.from_series(series).to_standard if model.space.angles else model.standardizer.to_standard
     times = integral_times(series.map(standard).segments, series.dt)

@@ -1,0 +1,116 @@
+"""How a model is simulated: steps in standardised units, paths in the variables and units of the series."""
+
+from typing import TYPE_CHECKING, Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from .._core import checks, keys
+from .._core.types import Samples
+from ..data import TimeSeries
+from ..execution.compilation import soon_compiled
+from ..simulate import Equation, StepMap, Stepper, StochasticHeun, integrate
+from ..simulate.steppers import WrapAngles
+
+if TYPE_CHECKING:
+    from .langevin import LangevinModel
+
+_MANY = 256
+_BOUND = 1e3
+
+
+def simulate(
+    model: "LangevinModel",
+    duration: float,
+    *,
+    dt: float | None,
+    members: int,
+    seed: int,
+    step: float | None,
+    initial: Samples | None,
+    noise: np.ndarray | None,
+    stepper: Stepper | None,
+    denoise: bool | None,
+    start: float | None,
+    transformed: bool,
+) -> TimeSeries:
+    """Simulate an ensemble; the arguments are those of `LangevinModel.simulate`."""
+    duration = checks.positive_number("duration", duration)
+    dt = checks.optional_positive_number("dt", dt) or model.dt
+    members = checks.integer_at_least("members", members, 1)
+    stepper = stepper or (model.default_stepper if noise is None else StochasticHeun())
+    wanted = checks.optional_positive_number("step", step) or model.automatic_step(stepper)
+    save_every, frames = max(1, int(np.ceil(dt / wanted - 1e-6))), max(1, round(duration / dt))
+    step, key = dt / save_every, keys.key_from_seed(seed)
+    begin = model.start if start is None else checks.number_or_numbers("start", start, 1, "path")[0]
+    states = _starting_states(model, initial, members, begin, key)
+    if noise is not None:
+        shape = (members, frames * save_every, model.dimension)
+        noise = checks.shaped_array("noise", noise, shape, f"(member, step, var) = {shape} at step {step:g}")
+    advance = _wrap_angles(model, stepper.advance(standard_equation(model, members), step))
+    sizes: dict[str, Any] = {"frames": frames, "save_every": save_every, "step": step, "bound": _BOUND}
+    paths = integrate(advance, states, **sizes, key=keys.named(key, "noise"), noise=noise).survivors(step)
+    if (not model.score.resolved) if denoise is None else denoise:
+        paths = model.score.expected_clean(paths.reshape(-1, model.dimension)).reshape(paths.shape)
+    labels: dict[str, Any] = {"names": model.names, "units": model.units, "time_unit": model.time_unit}
+    own = TimeSeries(model.standardizer.to_physical(paths.astype(float)), dt, start=begin, **labels)
+    own = model.space.wrap(own)
+    return own if model.transform is None or transformed else model.transform.invert(own)
+
+
+def standard_equation(model: "LangevinModel", members: int = 1) -> Equation:
+    """Return the equation in standardised units, with its Gaussian linear part -<M> C^-1, ready for many members."""
+    flat = members >= _MANY or jax.default_backend() == "cpu"
+    score = model.score.function.lower(low_precision=True) if flat else model.score.function
+    linear = -model.standardizer.mobility_to_standard(model.closure.mean()) @ np.linalg.inv(model.score.covariance)
+    drift, noise = model.closure.to_standard(score, model.standardizer)
+    return Equation(drift, noise, jnp.asarray(linear, jnp.float32), jnp.zeros(model.dimension))
+
+
+def stiffness(model: "LangevinModel") -> float:
+    """Return the 99 % quantile over states of the spectral radius of the drift's Jacobian (one over time)."""
+    states = jnp.asarray(model.standardizer.to_standard(model.states[:512]), jnp.float32)
+    rates = np.linalg.eigvals(np.asarray(_jacobians(standard_equation(model, _MANY).drift, states), float))
+    return float(np.quantile(np.abs(rates).max(axis=1), 0.99))
+
+
+def _wrap_angles(model: "LangevinModel", advance: StepMap) -> StepMap:
+    """Return the one-step map, followed by wrapping where there are angles."""
+    if not model.space.angles:
+        return advance
+    periods = np.array([p or np.inf for p in model.space.periods]) / model.standardizer.std
+    return WrapAngles(advance, jnp.asarray(periods, jnp.float32), averages_noise=advance.averages_noise)
+
+
+@soon_compiled
+def _jacobians(drift, states):
+    """Return (state, var, var): the change of all drifts along one direction after the other."""
+
+    def along(direction):
+        return jax.jvp(drift.in_batch, (states,), (jnp.broadcast_to(direction, states.shape),))[1]
+
+    return jnp.moveaxis(jax.lax.map(along, jnp.eye(states.shape[1])), 0, 2)
+
+
+def _starting_states(
+    model: "LangevinModel", initial: Samples | None, members: int, start: float, key: jax.Array
+) -> Samples:
+    """Return standardised starting points: as given, or drawn from the states of the data."""
+    if initial is None:
+        rows = np.asarray(jax.random.choice(keys.named(key, "initial"), len(model.states), (members,)))
+        return model.standardizer.to_standard(model.states[rows])
+    inward = model.transform
+    width = model.dimension if inward is None else len(inward.names)
+    if inward is not None and np.ndim(initial) == 3:
+        past = checks.shaped_array("initial", initial, (members, None, width), f"({members}, time, {width})")
+    else:
+        past = checks.shaped_array("initial", initial, (members, width), f"({members}, {width})")[:, None]
+    checks.finite("initial", past)
+    if inward is None:
+        return model.standardizer.to_standard(past[:, -1])
+    # The transform sees the past of every member up to `start`, and the first again: a series has two samples or more.
+    labels: dict[str, Any] = {"names": inward.names, "units": inward.units, "time_unit": inward.time_unit}
+    series = TimeSeries([*past, past[0]], model.dt, start=start - model.dt * (past.shape[1] - 1), **labels)
+    ends = np.stack([segment[-1] for segment in inward.apply(series).segments[:-1]])
+    return model.standardizer.to_standard(ends)
