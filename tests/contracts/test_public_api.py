@@ -45,6 +45,7 @@ PUBLIC = [
     "diagnose",
     "fit",
     "load",
+    "match_variances",
     "plots",
     "predict_held_out",
     "preprocess",
