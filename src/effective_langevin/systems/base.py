@@ -3,7 +3,7 @@
 from abc import abstractmethod
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import equinox as eqx
 import jax
@@ -31,14 +31,15 @@ class System(eqx.Module):
     (1, array([[0.5]]))
     """
 
-    if TYPE_CHECKING:
-        names: ClassVar[tuple[str, ...]]
-    else:
-        names: eqx.AbstractClassVar[tuple[str, ...]]
     step: eqx.AbstractClassVar[float]
     burn_in: eqx.AbstractClassVar[float]
     additive: ClassVar[bool] = True
     exact: ClassVar[tuple[str, ...]] = ("score", "mobility")
+
+    @property
+    @abstractmethod
+    def names(self) -> tuple[str, ...]:
+        """Names of the variables."""
 
     @abstractmethod
     def _drift(self, x: Any) -> Any:
