@@ -3,6 +3,7 @@
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -64,7 +65,7 @@ def demo(
             f"At paper scale this will take about {hours:.1f} hours on this CPU (minutes on a GPU). "
             "Pass --yes to run it all the same, or leave out --paper-scale."
         )
-    _run(settings, out or f"langevin-{system}", overwrite, as_json, check=False)
+    _run(settings, out or f"langevin-{system}", overwrite, as_json)
 
 
 @app.command()
@@ -95,7 +96,7 @@ def fit(
 
     settings = resolve({"data": data or None, "seed": seed, "settle": settle, **flags}, config)
     name = Path(settings.data[0]).stem if settings.data else settings.demo.get("system", "run")
-    _run(settings, out or f"langevin-{name}", overwrite, as_json, check=True)
+    _run(settings, out or f"langevin-{name}", overwrite, as_json)
 
 
 @app.command()
@@ -230,18 +231,15 @@ def _at_work(as_json: bool) -> Iterator[None]:
         yield
 
 
-def _run(settings: "Settings", out: Path | str, overwrite: bool, as_json: bool, *, check: bool) -> None:
+def _run(settings: "Settings", out: Path | str, overwrite: bool, as_json: bool) -> None:
     """Run inside a folder, a new one where `out` is only a name, and print what came out once it is complete."""
     from .run_folder import RunFolder, find_unused_folder
 
     folder = RunFolder(out if isinstance(out, Path) else find_unused_folder(out), overwrite)
     try:
         with folder, _at_work(as_json):
-            run = settings.run(
-                check=check,
-                checkpoint=folder.checkpoints,
-                keep=lambda model: folder.keep_model(model, settings.record()),
-            )
+            keep = partial(folder.keep_model, settings=settings.record())
+            run = settings.run(checkpoint=folder.checkpoints, keep=keep)
             metrics = folder.keep_validation(run.validation, run.seconds)
     except KeyboardInterrupt:
         complain("Interrupted", folder.left_behind())

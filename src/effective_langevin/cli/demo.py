@@ -114,7 +114,7 @@ def run_demo(
     from .settings import Settings
 
     settings = Settings.for_demo(name, seed=seed, quick=quick, paper_scale=paper_scale)
-    return settings.run(check=False, checkpoint=checkpoint)
+    return settings.run(checkpoint=checkpoint)
 
 
 def estimate_hours(demo: Demo) -> float:

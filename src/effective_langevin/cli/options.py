@@ -46,7 +46,8 @@ MODEL: Table = {
         str, "integrated-response, finite-volume, quadratic-variation, correlation-fit or log-correlation.", None
     ),
     "symmetry": (str, "translations or translations-and-reflections.", None),
-    "force": (bool, "Fit a series that the diagnosis calls not stationary.", None),
+    "check": (str, "What to do with a series that is not stationary. Default: error.", "error|warn|off"),
+    "force": (bool, "Fit a series that is not stationary: --check warn.", None),
 }  # fmt: skip
 PANELS = {
     "Reading the file": READING,

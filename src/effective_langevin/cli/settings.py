@@ -4,18 +4,16 @@ import os
 import time
 import tomllib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from .._core import checks
-from .._core.errors import ArgumentError, DataError
+from .._core.errors import ArgumentError
 from ..data import TimeSeries
 from ..data import preprocess as pp
 from ..data.io import read
 from ..data.preprocess.base import Transform
-from ..data.preprocess.chain import as_chain
-from ..diagnose import diagnose
 from ..fit import fit
 from ..model import LangevinModel, match_variances
 from ..validate import Validation, validate
@@ -112,6 +110,7 @@ class Settings:
     preprocess: list[Transform] = field(default_factory=list)
     strategies: dict[str, Any] = field(default_factory=dict)
     seed: int = 0
+    check: str = "error"
     force: bool = False
     settle: bool = False
     validation: dict[str, Any] = field(default_factory=dict)
@@ -124,6 +123,7 @@ class Settings:
             demo={"system": system, **size, "seed": checks.integer_at_least("seed", seed, 0)},
             strategies={"score": demo.score, "symmetry": demo.symmetry},
             seed=seed + 1,
+            check="off",
             settle=settle,
             validation={"seed": seed + 2, **demo.validation},
         )
@@ -139,13 +139,8 @@ class Settings:
             raise ArgumentError("There is no series: name its file(s), or give `data` in the --config file.")
         return read(files if len(files) > 1 else files[0], **self.reading)
 
-    def run(
-        self, *, check: bool, checkpoint: Any = None, keep: Callable[[LangevinModel], None] = lambda model: None
-    ) -> Run:
-        """Get the series, learn a model, validate it; `keep` gets the model as soon as it exists.
-
-        With `check`, a series that is not stationary is refused, unless forced.
-        """
+    def run(self, *, checkpoint: Any = None, keep: Callable[[LangevinModel], None] = lambda model: None) -> Run:
+        """Get the series, learn a model, validate it; `keep` gets the model as soon as it exists."""
         seconds, last = {}, time.monotonic()
 
         def finish(stage: str) -> None:
@@ -155,35 +150,24 @@ class Settings:
 
         series = self.series()
         finish("data")
-        unsteady = self._examine(series) if check else ""
-        model = fit(series, preprocess=self.preprocess, **self.strategies, seed=self.seed, checkpoint=checkpoint)
-        if unsteady:
-            model = replace(model, provenance={**model.provenance, "forced": unsteady})
+        learning = {"preprocess": self.preprocess, **self.strategies, "seed": self.seed, "checkpoint": checkpoint}
+        model = fit(series, **learning, check="warn" if self.force and self.check == "error" else self.check)
         finish("fit")
+        diagnosis = model.diagnosis
+        findings = [(f.name, f.level) for f in diagnosis.findings] if diagnosis else []
+        alarms = [
+            name for name, level in findings if level == "warning" or (level == "stop" and name != "stationarity")
+        ]
+        if alarms:
+            complain("Note", f"the diagnosis warns of {', '.join(alarms)}; `effective-langevin diagnose` says more.")
         keep(model)
         if self.settle:
             model = match_variances(model, members=self.validation.get("members", 1024), seed=self.seed + 2)
             finish("settle")
             keep(model)
-        validation = self.validate(model, series)
+        validation = self.validate(model, series, diagnosis=diagnosis)
         finish("validation")
         return Run(series, model, validation, seconds)
-
-    def _examine(self, series: TimeSeries) -> str:
-        """Return what speaks against stationarity of the transformed series: an error, unless forced."""
-        chain = as_chain(self.preprocess)
-        try:
-            found = diagnose(chain.fit(series).apply(series) if chain else series)
-        except DataError:
-            return ""  # too short or too fragmented to be examined: the fit says what it needs
-        finding = found.finding("stationarity")
-        unsteady = finding.level == "stop"
-        if unsteady and not self.force:
-            raise DataError(f"{finding.meaning} {finding.advice} Pass --force to fit it all the same.")
-        others = [f.name for f in found.findings if f.level in ("stop", "warning") and not (unsteady and f is finding)]
-        if others:
-            complain("Note", f"the diagnosis warns of {', '.join(others)}; `effective-langevin diagnose` says more.")
-        return finding.meaning if unsteady else ""
 
     def validate(self, model: LangevinModel, series: TimeSeries, **asked: Any) -> Validation:
         """Compare a model with a series; what is asked for (None: nothing) replaces the settings."""
@@ -199,7 +183,8 @@ class Settings:
         """Return what a config file needs beside the provenance of the model; files by their full path."""
         source = {"demo": self.demo} if self.demo else {"data": [os.path.abspath(file) for file in self.data]}
         validation = {k: v for k, v in self.validating().items() if k in VALIDATION}
-        return {**source, **self.reading, "force": self.force, "settle": self.settle, "validation": validation}
+        policy = {"check": self.check, "force": self.force, "settle": self.settle}
+        return {**source, **self.reading, **policy, "validation": validation}
 
 
 def resolve(flags: Mapping[str, Any], config: Path | None) -> Settings:
@@ -225,6 +210,7 @@ def resolve(flags: Mapping[str, Any], config: Path | None) -> Settings:
         preprocess=steps,
         strategies={role: choose(role, given[role]) for role in STRATEGIES if role in given},
         seed=checks.integer_at_least("seed", given.get("seed", 0), 0),
+        check=checks.one_of("check", given.get("check", "error"), ("error", "warn", "off")),
         force=checks.instance_of("force", given.get("force", False), (bool,)),
         settle=checks.instance_of("settle", given.get("settle", False), (bool,)),
         validation=_table("validation", given, VALIDATION),
