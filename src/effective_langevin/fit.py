@@ -90,20 +90,21 @@ def fit(
     """
     checks.instance_of("series", series, (TimeSeries,), "Wrap your array first: el.TimeSeries(values, dt=...).")
     checks.one_of("check", check, ("warn", "error", "off"))
+    key = keys.key_from_seed(seed)
     transform, series = transform_series(series, preprocess)
     checks.enough_samples(series.n_samples, _LEAST_SAMPLES, "a fit")
     mobility, symmetry = mobility or IntegratedResponse(), symmetry or NoSymmetry()
     checks.offers("symmetry", symmetry, "blocks", "Translations()")
     space = StateSpace.of(series, symmetry)
     score = score or _default_score(space)
-    checks.offers("score", score, "learn", "KGMM() or DenoisingScore()")
-    checks.offers("mobility", mobility, "infer", "IntegratedResponse()")
+    checks.offers("score", score, "supports", "KGMM() or DenoisingScore()")
+    checks.offers("mobility", mobility, "supports", "IntegratedResponse()")
     if not (score.supports(space) and mobility.supports(space)):
         transform, series = embed_after(transform, series)
         space = StateSpace.of(series, symmetry)
     diagnosis = _diagnose(series, check)
 
-    key, series = keys.key_from_seed(seed), unfold(series)
+    series = unfold(series)
     standardizer = common_units(Standardizer.from_series(series), symmetry)
     standard, standard_space = series.map(standardizer.to_standard), space.in_units_of(standardizer.std)
     with (

@@ -231,5 +231,6 @@ def test_transforms_stored_without_periods_still_load():
     stored = pp.Chain([pp.Detrend(), pp.Periodic(["phi"], period=360)]).fit(series).to_dict()
     for state in (stored, *stored["steps"]):
         del state["periods"]
+    stored["steps"][1]["period"] = 360.0
     loaded = base.from_dict(stored)
     assert [step.periods for step in loaded.steps] == [(None, None), (None, 360.0)]

@@ -348,10 +348,10 @@ NEGATIVE = np.array([[0.5, 2.0], [-0.4, 0.1]])  # symmetric part [[0.5, 0.8], [0
 def test_the_published_shift_is_the_least_eigenvalue_and_a_margin():
     least = np.linalg.eigvalsh(0.5 * (NEGATIVE + NEGATIVE.T)).min()
     assert least < -0.5
-    lifted = el.FiniteVolume.lift(NEGATIVE)
+    lifted = el.FiniteVolume().lift(NEGATIVE)
     np.testing.assert_allclose(lifted, NEGATIVE + (-least + 5e-4) * np.eye(2), rtol=1e-12)
     assert np.linalg.eigvalsh(0.5 * (lifted + lifted.T)).min() == pytest.approx(5e-4, rel=1e-6)
-    np.testing.assert_array_equal(el.FiniteVolume.lift(PHI), PHI)
+    np.testing.assert_array_equal(el.FiniteVolume().lift(PHI), PHI)
 
 
 def test_lifting_raises_only_the_eigenvalues_below_the_floor():

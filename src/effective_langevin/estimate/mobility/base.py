@@ -14,6 +14,7 @@ from scipy.special import stdtrit
 from ..._core import checks
 from ..._core.errors import EstimateWarning
 from ..._core.format import plus_minus
+from ..._core.matrices import square_root
 from ..._core.types import Matrix
 from ...data import Standardizer, TimeSeries
 from ...statistics.lags import lagged_moments
@@ -59,8 +60,8 @@ class Mobility:
 
     @property
     def noise_factor(self) -> Matrix:
-        """Sigma, lower triangular, with Sigma Sigma^T = Phi_S."""
-        return np.linalg.cholesky(self.symmetric)
+        """Sigma with Sigma Sigma^T = Phi_S: lower triangular, or symmetric where Phi_S is singular."""
+        return square_root(self.symmetric)
 
     @property
     def discretisation_error(self) -> Matrix:
@@ -96,7 +97,7 @@ class Mobility:
     @property
     def noise_factor_error(self) -> Matrix:
         """Standard error of Sigma."""
-        return self.error_of(lambda phi: np.linalg.cholesky(0.5 * (phi + phi.T)))
+        return self.error_of(lambda phi: square_root(0.5 * (phi + phi.T)))
 
     def to_physical(self, units: Standardizer) -> "Mobility":
         """Return the same mobility, with its evidence, in physical units."""
