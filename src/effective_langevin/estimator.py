@@ -21,9 +21,26 @@ from .model import LangevinModel
 class LangevinEstimator:
     """`el.fit` with the conventions of scikit-learn: parameters here, data in `fit`, results in attributes ending in _.
 
-    Learned: `model_`, the `LangevinModel`, and `n_features_in_`. Settings of a strategy can be reached through it, such
-    as `score__noise_level`. There is no method called `score`, since the score is the gradient of ln p here: searches
-    need their own `scoring`, such as `lambda fitted, X: -fitted.model_.score.stein_error`.
+    There is no method called `score`, since the score is the gradient of ln p here: searches need their own `scoring`,
+    such as `lambda fitted, X: -fitted.model_.score.stein_error`.
+
+    Parameters
+    ----------
+    preprocess, score, mobility, symmetry, check, seed : object
+        As in `el.fit`. Settings of a strategy can be reached through it, such as `score__noise_level`.
+
+    Attributes
+    ----------
+    model_ : LangevinModel
+        The fitted model.
+    n_features_in_ : int
+        Number of variables.
+
+    Examples
+    --------
+    >>> series = el.systems.OrnsteinUhlenbeck.rotating(2).simulate(200.0, dt=0.1, seed=1)
+    >>> el.LangevinEstimator(score=el.Gaussian()).fit(series.values, dt=0.1).n_features_in_
+    2
     """
 
     model_: LangevinModel
@@ -36,32 +53,70 @@ class LangevinEstimator:
         score: ScoreStrategy | None = None,
         mobility: MobilityStrategy | None = None,
         symmetry: Symmetry | None = None,
+        check: str = "warn",
         seed: int = 0,
     ):
         self.preprocess = preprocess
         self.score = score
         self.mobility = mobility
         self.symmetry = symmetry
+        self.check = check
         self.seed = seed
 
     def fit(self, X: Any, y: Any = None, *, dt: float | None = None) -> "LangevinEstimator":
-        """Learn from (time, var), (member, time, var) or a list of (time, var) sampled every `dt`, or a `TimeSeries`.
+        """Learn a model.
 
-        `y` is ignored.
+        Parameters
+        ----------
+        X : array of shape (time, var) or (member, time, var), list of (time, var), or TimeSeries
+            The samples.
+        y : ignored
+            For scikit-learn.
+        dt : float, optional
+            Sampling interval; needed unless `X` is a `TimeSeries`.
+
+        Returns
+        -------
+        LangevinEstimator
+            Itself.
         """
         series = _as_series(X, dt)
         self.model_, self.n_features_in_ = fit(series, **self.get_params(deep=False)), series.dimension
         return self
 
     def sample(self, n_samples: int = 1, seed: int | None = None) -> np.ndarray:
-        """A simulated series like the one learned from, (n_samples, var); `model_.simulate` has ensembles and more."""
+        """Simulate a series like the one learned from; `model_.simulate` has ensembles and more.
+
+        Parameters
+        ----------
+        n_samples : int, default 1
+            Number of samples.
+        seed : int, optional
+            Default: that of the estimator.
+
+        Returns
+        -------
+        array of shape (n_samples, var)
+            Samples every `model_.dt`.
+        """
         n_samples = checks.integer_at_least("n_samples", n_samples, 1)
         model, seed = self._fitted(), self.seed if seed is None else seed
         paths = model.simulate(n_samples * model.dt, seed=seed)
         return np.asarray(paths.segments[0][-n_samples:])
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """The parameters by name; `deep` adds the settings of the strategies."""
+        """Return the parameters by name.
+
+        Parameters
+        ----------
+        deep : bool, default True
+            Add the settings of the strategies.
+
+        Returns
+        -------
+        dict
+            Names and values.
+        """
         own = {name: getattr(self, name) for name in _parameters(type(self))}
         inner = {
             f"{name}__{f.name}": getattr(value, f.name)
@@ -72,7 +127,18 @@ class LangevinEstimator:
         return own | inner
 
     def set_params(self, **params: Any) -> "LangevinEstimator":
-        """Set parameters, and settings of strategies as `score__noise_level`."""
+        """Set parameters.
+
+        Parameters
+        ----------
+        **params : object
+            Parameters by name; settings of strategies as `score__noise_level`.
+
+        Returns
+        -------
+        LangevinEstimator
+            Itself.
+        """
         known = self.get_params()
         for path, value in sorted(params.items(), key=lambda item: "__" in item[0]):
             name, nested, setting = path.partition("__")

@@ -27,7 +27,7 @@ _BINS = 25
 _SHARE = 8
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Band:
     """A predicted curve with its error, what was observed with its own, and the level at which they are compared."""
 
@@ -48,7 +48,7 @@ class Band:
         return float(np.mean(np.abs(self.observed - self.predicted) <= self.half_width))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class Prediction:
     """A model of one part of a series, its validation on the other, and bands: `acf` (lag, var), `pdf` (var, bin)."""
 
@@ -63,8 +63,11 @@ class Prediction:
         """Share of the held-out autocorrelations and densities within their bands."""
         return {"acf": self.acf.coverage, "pdf": self.pdf.coverage}
 
+    def __repr__(self) -> str:
+        return f"Prediction(coverage of {100 * self.acf.level:g} % bands: {self.coverage})"
+
     def summary(self) -> str:
-        """The coverage in words, and the validation on the held-out part."""
+        """Describe the coverage and the validation on the held-out part."""
         shares = ", ".join(f"{100 * share:.0f} % of the {name}" for name, share in self.coverage.items())
         return (
             f"Bands of {100 * self.acf.level:g} % hold {shares} of the part that was not used.\n\n"
@@ -75,9 +78,34 @@ class Prediction:
 def predict_held_out(
     series: TimeSeries, *, share: float = 0.5, level: float = 0.95, seed: int = 0, **options: Any
 ) -> Prediction:
-    """Fit on the first `share` of the series, predict the rest, and count how often the stated bands hold.
+    """Fit on the first part of a series, predict the rest, and count how often the stated bands hold.
 
-    `options` are those of `fit`. The parts are consecutive in time; of several records, the first ones are used.
+    The parts are consecutive in time; of several records, the first ones are used.
+
+    Parameters
+    ----------
+    series : TimeSeries
+        The whole series.
+    share : float, default 0.5
+        The share to fit.
+    level : float, default 0.95
+        Confidence level of the bands.
+    seed : int, default 0
+        Seed of fit and simulation.
+    **options : object
+        Options of `el.fit`.
+
+    Returns
+    -------
+    Prediction
+        With `model`, `validation`, `coverage`, and the bands `acf` (lag, var) and `pdf` (var, bin).
+
+    Examples
+    --------
+    >>> series = el.systems.OrnsteinUhlenbeck.rotating(2).simulate(400.0, dt=0.2, seed=1)
+    >>> found = el.predict_held_out(series, score=el.Gaussian(), mobility=el.LogCorrelation())
+    >>> sorted(found.coverage)
+    ['acf', 'pdf']
     """
     checks.instance_of("series", series, (TimeSeries,), "Wrap your array first: el.TimeSeries(values, dt=...).")
     share, level = checks.fraction("share", share), checks.fraction("level", level)

@@ -92,9 +92,18 @@ class NoSymmetry(Symmetry):
 class Translations(Symmetry):
     """The variables are points on a ring, and no point is special: SO(2).
 
-    With several `channels` the state is field after field, each on the same points. `continuous` says that the points
-    resolve the fields, so that a shift by any distance is a symmetry, too: a score is then trained on samples shifted
-    by fractions of a point, along their Fourier interpolant. It makes more of the same data.
+    Parameters
+    ----------
+    channels : int, default 1
+        Number of fields. The state is field after field, each on the same points.
+    continuous : bool, default False
+        The points resolve the fields, so that a shift by any distance is a symmetry. A score is then trained on samples
+        shifted by fractions of a point, along their Fourier interpolant. It makes more of the same data.
+
+    Examples
+    --------
+    >>> el.Translations(channels=2).channels
+    2
     """
 
     channels: int = 1
@@ -166,7 +175,19 @@ class Translations(Symmetry):
 class TranslationsAndReflections(Translations):
     """No point and no direction on the ring is special: O(2), so that Phi_A = 0 for a single field.
 
-    A reflection maps field u(x) to `parity` u(-x); give one parity (1 or -1) for all fields, or one for each.
+    Parameters
+    ----------
+    channels : int, default 1
+        Number of fields. The state is field after field, each on the same points.
+    continuous : bool, default False
+        Shifts by any distance are a symmetry, as in `Translations`.
+    parity : int or tuple of int, default 1
+        A reflection maps field u(x) to `parity` u(-x); 1 or -1, for all fields or one for each.
+
+    Examples
+    --------
+    >>> el.TranslationsAndReflections(channels=2, parity=(1, -1)).parity
+    (1, -1)
     """
 
     parity: int | tuple[int, ...] = 1

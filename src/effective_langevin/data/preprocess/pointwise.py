@@ -26,6 +26,19 @@ class Periodic:
     work on circles, each angle becomes cos and sin, two variables, so that the border of the period is not a jump.
     Inversion then takes the angle of the point, arctan2(sin, cos), and disregards its distance from the origin: it
     returns angles modulo the period, in [0, period) if all fitted ones were non-negative, otherwise around zero.
+
+    Parameters
+    ----------
+    variables : str or list of str, optional
+        Names of the angles. Default: all variables.
+    period : float, default 2 pi
+        Their period.
+
+    Examples
+    --------
+    >>> series = el.TimeSeries(np.array([350.0, 10.0, 30.0]), dt=1.0, names=["wind"])
+    >>> el.preprocess.Periodic(period=360).fit(series).apply(series).names
+    ('cos(wind)', 'sin(wind)')
     """
 
     variables: Sequence[str] | None = None
@@ -36,7 +49,18 @@ class Periodic:
         checks.positive_number("period", self.period)
 
     def declare(self, series: TimeSeries) -> TimeSeries:
-        """Return the series with the period of its angles declared; its values stay."""
+        """Declare the period of the angles.
+
+        Parameters
+        ----------
+        series : TimeSeries
+            The series to fit.
+
+        Returns
+        -------
+        TimeSeries
+            The same values with `periods`.
+        """
         columns = _columns(self.variables, series)
         periods = [float(self.period) if i in columns else p for i, p in enumerate(series.periods)]
         return series.with_segments(series.segments, periods=periods)

@@ -31,9 +31,26 @@ _READABLE = 6
 class Mobility:
     """Phi, whose symmetric part is the diffusion and whose antisymmetric part is the circulation.
 
-    `standard_error` is the sampling error of each entry (leave-one-block-out), with the learned score taken as given;
-    `replicas` are mobilities from blocks of time drawn with replacement, for the error of anything computed from Phi,
-    and `covariances` those of the data in the same blocks, for the error of what depends on both.
+    Parameters
+    ----------
+    matrix : array of shape (var, var)
+        Phi.
+    standard_error : array of shape (var, var)
+        Sampling error of each entry (leave-one-block-out), with the learned score taken as given.
+    method : str
+        Name of the estimator.
+    replicas : array of shape (replica, var, var)
+        Phi from blocks of time drawn with replacement, for the error of anything computed from Phi.
+    evidence : MobilityEvidence
+        What was found on the way.
+    covariances : array of shape (replica, var, var)
+        Covariances of the data in the same blocks, for the error of what depends on both.
+
+    Examples
+    --------
+    >>> phi = el.Mobility(np.array([[2.0, 1.0], [-1.0, 2.0]]), np.zeros((2, 2)), "known", np.zeros((0, 2, 2)))
+    >>> phi.antisymmetric.tolist()
+    [[0.0, 1.0], [-1.0, 0.0]]
     """
 
     matrix: Matrix
@@ -70,9 +87,20 @@ class Mobility:
         return np.zeros_like(self.matrix) if bias is None else np.abs(bias)
 
     def interval(self, level: float = 0.95) -> tuple[Matrix, Matrix]:
-        """Lower and upper end of the confidence interval of each entry.
+        """Return the confidence interval of each entry.
 
-        Student's law with one degree of freedom less than there are blocks, widened by the discretisation error.
+        It follows Student's law with one degree of freedom less than there are blocks, and is widened by the
+        discretisation error.
+
+        Parameters
+        ----------
+        level : float, default 0.95
+            Confidence level.
+
+        Returns
+        -------
+        tuple of two arrays of shape (var, var)
+            Lower and upper ends.
         """
         level = checks.fraction("level", level)
         quantile = stdtrit(self.evidence.blocks - 1, 0.5 * (1 + level))
@@ -80,7 +108,18 @@ class Mobility:
         return self.matrix - width, self.matrix + width
 
     def error_of(self, function: Callable[[Matrix], np.ndarray]) -> np.ndarray:
-        """Standard error of any function of Phi, from its replicas; zero without any."""
+        """Return the standard error of a function of Phi.
+
+        Parameters
+        ----------
+        function : callable
+            Takes a matrix (var, var) and returns a number or an array.
+
+        Returns
+        -------
+        array
+            The scatter over the replicas; zero without any.
+        """
         found = [function(replica) for replica in self.replicas] or [function(self.matrix)]
         return np.std(found, axis=0)
 
@@ -100,7 +139,18 @@ class Mobility:
         return self.error_of(lambda phi: square_root(0.5 * (phi + phi.T)))
 
     def to_physical(self, units: Standardizer) -> "Mobility":
-        """Return the same mobility, with its evidence, in physical units."""
+        """Return the same mobility, with its evidence, in physical units.
+
+        Parameters
+        ----------
+        units : Standardizer
+            The standardisation of the variables.
+
+        Returns
+        -------
+        Mobility
+            In physical units.
+        """
         convert = units.mobility_to_physical
         arrays = ("matrix", "standard_error", "replicas", "covariances")
         return replace(

@@ -23,6 +23,16 @@ class QuadraticVariation(MobilityStrategy):
     """Phi_S = < dx dx^T > / 2h, Phi_A = -(C(h) - C(h)^T) / 2h.
 
     Positive by construction and consistent as h -> 0; biased by O(h), and by any measurement noise over h.
+
+    Parameters
+    ----------
+    lag : int, default 1
+        The lag h, in sampling intervals.
+
+    Examples
+    --------
+    >>> el.QuadraticVariation(lag=2)
+    QuadraticVariation(lag=2)
     """
 
     lag: int = 1
@@ -47,9 +57,21 @@ class QuadraticVariation(MobilityStrategy):
 
 @dataclass(frozen=True)
 class CorrelationFit(MobilityStrategy):
-    """-dC/dt(0+) from a polynomial of `degree` through C at lags 0 ... `lags` (Richardson when they are equal).
+    """-dC/dt(0+) from a polynomial through C at the first lags.
 
-    With `skip_zero` the value at lag 0, the only one that measurement noise touches, is left out.
+    Parameters
+    ----------
+    degree : int, default 3
+        Degree of the polynomial.
+    lags : int, default 5
+        The largest lag, in sampling intervals; equal to `degree` it is a Richardson extrapolation.
+    skip_zero : bool, default False
+        Leave out lag 0, the only one that measurement noise changes.
+
+    Examples
+    --------
+    >>> el.CorrelationFit(degree=2, lags=4, skip_zero=True).lags
+    4
     """
 
     degree: int = 3
@@ -85,8 +107,18 @@ class CorrelationFit(MobilityStrategy):
 class LogCorrelation(MobilityStrategy):
     """Phi = A C(0) with A = -log(C(h) C(0)^-1) / h: the linear inverse model, exact when E[x(h) | x(0)] is affine.
 
-    Directions in which the data spread less than the noise level of the score are left out of the logarithm; they
+    Directions in which the data spread less than the smoothing width of the score are left out of the logarithm; they
     relax at the median rate of the others.
+
+    Parameters
+    ----------
+    lag : int, default 1
+        The lag h, in sampling intervals.
+
+    Examples
+    --------
+    >>> el.LogCorrelation().lag
+    1
     """
 
     lag: int = 1

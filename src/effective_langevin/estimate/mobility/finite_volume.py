@@ -25,9 +25,26 @@ from .evidence import MobilityEvidence, PartitionEvidence
 class FiniteVolume(MobilityStrategy):
     """Phi = M V^-1 with M = X Q diag(pi) X^T, exactly as published.
 
-    `correction` is the finite-h correction of the rates: "none", "per-state" (kappa_i = -ln p_stay / (1 - p_stay)) or
-    "global" (one factor that matches the mean corrected diagonal). Kept for comparison: M is a finite difference of the
-    quantised series and carries its bias; `IntegratedResponse` does not.
+    Kept for comparison: M is a finite difference of the quantised series and carries its bias.
+
+    Parameters
+    ----------
+    min_mass : float, default 1e-4
+        Cells are split until they hold less than this share of the samples.
+    correction : {"global", "per-state", "none"}, default "global"
+        Correction of the rates for the jumps missed within h: one factor that matches the mean corrected diagonal, one
+        factor per cell, kappa_i = -ln p_stay / (1 - p_stay), or none.
+    cells : int, optional
+        Number of cells, in place of `min_mass`.
+
+    See Also
+    --------
+    IntegratedResponse : without that bias.
+
+    Examples
+    --------
+    >>> el.FiniteVolume(cells=500).correction
+    'global'
     """
 
     min_mass: float = 1e-4

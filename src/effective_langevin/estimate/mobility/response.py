@@ -59,6 +59,18 @@ class IntegratedResponse(MobilityStrategy):
     averaged over z and -z, and Phi gets its typical value in such directions.
 
     For angles the response of their cos and sin is used (`mobility/angles.py`).
+
+    Parameters
+    ----------
+    lags : int, optional
+        The longest horizon, in sampling intervals, at least 6. Default: half the shortest integral time, from 8 to 24,
+        or three times the longest integral time of a ballistic series.
+
+    Examples
+    --------
+    >>> series = el.systems.OrnsteinUhlenbeck.rotating(2).simulate(200.0, dt=0.1, seed=1)
+    >>> el.fit(series, score=el.Gaussian(), mobility=el.IntegratedResponse(lags=10)).mobility.method
+    'IntegratedResponse'
     """
 
     lags: int | None = None
