@@ -41,7 +41,7 @@ def test_making_one_only_stores_and_fit_checks():
 def test_parameters_are_read_and_set_by_name_also_within_strategies():
     made = el.LangevinEstimator(score=el.KGMM(cells=50), seed=3)
     given = {name: value for name, value in made.get_params(deep=False).items() if value is not None}
-    assert given == {"score": el.KGMM(cells=50), "seed": 3}
+    assert given == {"score": el.KGMM(cells=50), "check": "warn", "seed": 3}
     assert made.get_params()["score__cells"] == 50
     assert made.set_params(score__cells=70, seed=4) is made
     assert (made.score.cells, made.seed) == (70, 4)
