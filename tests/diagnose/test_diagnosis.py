@@ -170,7 +170,7 @@ def test_false_alarms_are_rare(wells_series):
 def test_eeg_is_not_stationary(shared_data):
     found = el.diagnose(real(shared_data("eeg_eye_state.npz")))
     assert found.finding("stationarity").level in SERIOUS
-    assert "Not stationary" in found.finding("stationarity").meaning
+    assert "not stationary" in found.finding("stationarity").meaning
 
 
 @pytest.mark.integration

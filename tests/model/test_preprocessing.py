@@ -15,7 +15,7 @@ ROBUST = {"score": el.Gaussian(), "mobility": el.QuadraticVariation()}
 CHAIN = [pp.Detrend(), pp.RemoveSeasonalCycle(PERIOD), pp.PCA(components=3)]
 
 # The series here are short on purpose, and the check of `fit` says so.
-pytestmark = pytest.mark.filterwarnings("ignore:Not stationary, it seems")
+pytestmark = pytest.mark.filterwarnings("ignore:Probably not stationary")
 
 
 def weather(length=1200, seed=0):

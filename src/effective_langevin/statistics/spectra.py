@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import scipy.signal
 from jaxtyping import Float
 
 from .._core.types import Samples
@@ -50,6 +49,8 @@ def _welch(
     segments: Sequence[Samples], dt: float, length: int, mean: np.ndarray
 ) -> Float[np.ndarray, "group frequency var"]:
     """Average the periodograms of each group of consecutive windows; as many groups as windows, but at most 20."""
+    import scipy.signal  # takes a second to import
+
     long = [s for s in segments if len(s) >= length]
     counts = [(len(s) - length) // (length // 2) + 1 for s in long]
     group = np.arange(sum(counts)) * min(GROUPS, sum(counts)) // sum(counts)

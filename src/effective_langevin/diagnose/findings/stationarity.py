@@ -91,7 +91,7 @@ def _random_walk(moments: SeriesMoments, found: Stationarity, alarms: list[_Alar
     worst = int(np.argmax(np.where(walks, found.unit_root, -np.inf)))
     names = [name for name, walk in zip(moments.series.names, walks) if walk]
     meaning = (
-        f"Not stationary, it seems: {listed(names)} {'does' if len(names) == 1 else 'do'} not keep returning to a "
+        f"Probably not stationary: {listed(names)} {'does' if len(names) == 1 else 'do'} not keep returning to a "
         f"mean. The record is only {measured(moments.series.duration / moments.times[worst])} integral times long, and "
         f"the Dickey-Fuller statistic is {measured(found.unit_root[worst])}, not below {UNIT_ROOT:g} as for a "
         f"stationary record. A random walk, a trend, or a memory as long as the record look like this.{_also(alarms)}"
