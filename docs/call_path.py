@@ -46,7 +46,8 @@ class Call:
         if code.co_filename == WRITTEN_BY_DATACLASS and "self" in frame.f_locals:
             name = f"{type(frame.f_locals['self']).__name__}.{code.co_name}"
         is_method = "." in name and code.co_varnames[:1] != ("cls",)
-        return cls(caller, folder, name, name in WORKING_METHODS or not is_method)
+        enters = name in WORKING_METHODS or not (is_method or name == "<module>")
+        return cls(caller, folder, name, enters)
 
 
 @dataclass

@@ -19,6 +19,7 @@ from .data.angles import unfold
 from .data.preprocess.base import Transform
 from .data.preprocess.chain import as_chain, embed_after, transform_series
 from .data.preprocess.pointwise import embed_angles
+from .data.series import hash_samples
 from .diagnose import Diagnosis, diagnose
 from .estimate.mobility import IntegratedResponse, estimate_mobility
 from .estimate.mobility.base import MobilityStrategy
@@ -90,9 +91,10 @@ def fit(
     """
     checks.instance_of("series", series, (TimeSeries,), "Wrap your array first: el.TimeSeries(values, dt=...).")
     checks.one_of("check", check, ("warn", "error", "off"))
-    key = keys.key_from_seed(seed)
-    transform, series = transform_series(series, preprocess)
+    key, sha256, chain = keys.key_from_seed(seed), hash_samples(series), as_chain(preprocess)
+    transform, series = transform_series(series, chain)
     checks.enough_samples(series.n_samples, _LEAST_SAMPLES, "a fit")
+    diagnosis = _diagnose(series, check)
     mobility, symmetry = mobility or IntegratedResponse(), symmetry or NoSymmetry()
     checks.offers("symmetry", symmetry, "blocks", "Translations()")
     space = StateSpace.of(series, symmetry)
@@ -102,7 +104,6 @@ def fit(
     if not (score.supports(space) and mobility.supports(space)):
         transform, series = embed_after(transform, series)
         space = StateSpace.of(series, symmetry)
-    diagnosis = _diagnose(series, check)
 
     series = unfold(series)
     standardizer = common_units(Standardizer.from_series(series), symmetry)
@@ -123,8 +124,7 @@ def fit(
     phi = replace(phi, evidence=replace(phi.evidence, symmetry=respected, agreement=agreement))
 
     states = np.random.default_rng(seed).choice(series.stacked(), min(_KEPT_STATES, series.n_samples), replace=False)
-    chain = as_chain(preprocess)
-    strategies = {"score": score, "mobility": mobility, "symmetry": symmetry}
+    strategies = {"preprocess": chain.steps if chain else [], "score": score, "mobility": mobility}
     return LangevinModel(
         standardizer=standardizer,
         score=learned,
@@ -134,7 +134,7 @@ def fit(
         units=series.units,
         time_unit=series.time_unit,
         states=states,
-        provenance=_provenance(series, diagnosis, seed, preprocess=chain.steps if chain else [], **strategies),
+        provenance=_provenance(series, diagnosis, seed, sha256, **strategies, symmetry=symmetry),
         transform=transform,
         start=min(series.starts),
         space=space,
@@ -173,7 +173,9 @@ def describe(strategy: Any) -> Any:
     return {"kind": type(strategy).__name__, **{f.name: describe(getattr(strategy, f.name)) for f in fields(strategy)}}
 
 
-def _provenance(series: TimeSeries, diagnosis: Diagnosis | None, seed: int, **strategies: Any) -> dict[str, Any]:
+def _provenance(
+    series: TimeSeries, diagnosis: Diagnosis | None, seed: int, sha256: str, **strategies: Any
+) -> dict[str, Any]:
     """Return what the model comes from; `forced` says why the series is not stationary."""
     unsteady = diagnosis.finding("stationarity") if diagnosis else None
     return {
@@ -182,6 +184,7 @@ def _provenance(series: TimeSeries, diagnosis: Diagnosis | None, seed: int, **st
         "samples": series.n_samples,
         "segments": len(series.segments),
         "dropped": series.dropped,
+        "sha256": sha256,
         **({"forced": unsteady.meaning} if unsteady and unsteady.level == "stop" else {}),
         "versions": {
             "effective-langevin": version("effective-langevin"),

@@ -89,7 +89,8 @@ def record_model(model: LangevinModel) -> dict[str, Any]:
     """Return the provenance of a model as settings that repeat the run, with what was found under `found`."""
     found = {"names": model.names, "dt": model.dt, "time_unit": model.time_unit}
     settings = dict(model.provenance)
-    found |= {key: settings.pop(key) for key in ("samples", "segments", "dropped", "forced") if key in settings}
+    told = ("samples", "segments", "dropped", "sha256", "forced")
+    found |= {key: settings.pop(key) for key in told if key in settings}
     versions = settings.pop("versions", {})
     return {**settings, "found": found, "versions": versions}
 

@@ -1,6 +1,7 @@
 """`TimeSeries`: uniformly sampled, possibly with gaps, possibly several records of one process."""
 
 import copy
+import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -367,3 +368,11 @@ def check_orientation(records: list[Samples], named: bool) -> None:
             f"The series has more variables ({width}) than samples ({length}): the axes look transposed. "
             "Time comes before variable, so pass `values.T`."
         )
+
+
+def hash_samples(series: TimeSeries) -> str:
+    """Return the SHA-256 of the samples and their times, by which a model knows the series it was fitted to."""
+    digest = hashlib.sha256(repr((series.dt, series.starts, series.names)).encode())
+    for segment in series.segments:
+        digest.update(np.ascontiguousarray(segment).data)
+    return digest.hexdigest()

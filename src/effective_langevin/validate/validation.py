@@ -16,6 +16,7 @@ from .._core.format import plus_minus, short, typeset
 from .._core.types import Matrix
 from ..data import Standardizer, TimeSeries
 from ..data.preprocess.pointwise import embed_angles
+from ..data.series import hash_samples
 from ..diagnose import Diagnosis, diagnose
 from ..model import LangevinModel, load
 from ..statistics import distances
@@ -139,13 +140,13 @@ class Validation:
     @cached_property
     def diagnosis(self) -> Diagnosis | None:
         """What `diagnose` says about the data in the model's variables; None if they are too few for it."""
-        if self.stated_diagnosis is not None or self.sides is None:
-            return self.stated_diagnosis
-        try:
-            found = diagnose(self.data)
-        except DataError:
-            return None
-        if not self.model.space.angles:
+        found = self.stated_diagnosis
+        if found is None and self.sides is not None:
+            try:
+                found = diagnose(self.data)
+            except DataError:
+                return None
+        if found is None or not self.model.space.angles:
             return found
         # cos and sin of an angle are bounded by construction: this says nothing about the angle.
         return replace(found, findings=tuple(f for f in found.findings if f.name not in _OF_THE_LINE))
@@ -301,6 +302,8 @@ def validate(
     True
     """
     checks.instance_of("series", series, (TimeSeries,))
+    if diagnosis is None and model.provenance.get("sha256") == hash_samples(series):
+        diagnosis = model.diagnosis
     own = model.to_model_variables(series)
     series = embed_angles(own)
     standard = Standardizer.from_series(series).to_standard if model.space.angles else model.standardizer.to_standard

@@ -67,11 +67,8 @@ def as_chain(preprocess: Transform | Sequence[Transform] | None) -> Chain | None
     return Chain([checks.offers("preprocess", step, "fit", "Detrend() or PCA()") for step in steps]) if steps else None
 
 
-def transform_series(
-    series: TimeSeries, preprocess: Transform | Sequence[Transform] | None
-) -> tuple["FittedChain | None", TimeSeries]:
+def transform_series(series: TimeSeries, chain: Chain | None) -> tuple["FittedChain | None", TimeSeries]:
     """Fit and apply the transforms; a last `Periodic` only declares its angles, whose values stay."""
-    chain = as_chain(preprocess)
     steps, declared = list(chain.steps) if chain else [], []
     while steps and isinstance(steps[-1], Periodic):
         declared.insert(0, steps.pop())
