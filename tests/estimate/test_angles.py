@@ -199,3 +199,18 @@ def test_angles_are_unfolded_where_they_are_rarest():
     assert series.stacked().std() > 2
     assert unfold(series).stacked().std() == pytest.approx(0.3, rel=0.1)
     np.testing.assert_allclose(wrap(unfold(series), lowest(series)).stacked(), series.stacked(), atol=1e-12)
+
+
+def test_smooth_motion_on_a_circle_gets_an_effective_mobility_at_a_finite_horizon():
+    """A pendulum with friction and noise on its velocity: the angle is smooth, Phi(T) rises and then falls."""
+    rng, angle, speed, kept = np.random.default_rng(4), np.zeros(40), np.zeros(40), []
+    for _ in range(1500):
+        speed = speed + 0.05 * (-speed - 2 * np.sin(angle)) + np.sqrt(0.1) * rng.normal(size=40)
+        angle = angle + 0.05 * speed
+        kept.append(angle)
+    series = el.TimeSeries(np.stack(kept, axis=1)[..., None] % (2 * np.pi), 0.05, periods=[2 * np.pi])
+    mobility = el.fit(series, score=el.KGMM(noise_level=0.1), check="off").mobility
+    horizon = mobility.evidence.horizon
+    assert mobility.evidence.ballistic
+    assert horizon.horizons[0] < horizon.chosen[0] < horizon.horizons[-1]
+    assert mobility.matrix[0, 0] > 3 * horizon.phi[0, 0, 0] > 0
