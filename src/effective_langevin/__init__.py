@@ -3,7 +3,7 @@
     dx = Phi s(x) dt + sqrt(2) Sigma dW,   s = grad ln p,   Sigma Sigma^T = sym(Phi)
 
 The score s is learned from samples, so the steady state is right by construction; the mobility Phi is inferred from
-short-lag correlations, so the clock is right without any trial simulation.
+short-lag correlations, so the time scales are right without any trial simulation.
 """
 
 import importlib

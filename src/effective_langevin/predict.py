@@ -1,7 +1,7 @@
 """Validation by prediction: fit on one part of a series, predict the statistics of the other, count what held.
 
 The prediction of a curve has three errors: the mobility is known to some error (its replicas are simulated), the
-simulation is finite, and the density was learned from a finite part. What is observed has a sampling error of its own.
+simulation is finite, and the density was learned from a finite part. The observation has a sampling error, too.
 A band that adds them all should hold the observation as often as it says.
 """
 

@@ -1,4 +1,4 @@
-"""The effect of the noise level: taken back from the score, and shown for the mobility."""
+"""The effect of the smoothing width: taken back from the score, and shown for the mobility."""
 
 from dataclasses import dataclass
 
@@ -116,7 +116,7 @@ def test_without_noise_there_is_no_row_about_it():
     series = el.systems.OrnsteinUhlenbeck.rotating(2).simulate(duration=300.0, dt=0.1, seed=0)
     rows = el.fit(series, score=el.Gaussian(), seed=0).mobility.diagnostics["agreement"]
     assert len(rows) > 4
-    assert not [row for row in rows if "noise level" in row["estimator"]]
+    assert not [row for row in rows if "smoothing width" in row["estimator"]]
 
 
 @pytest.mark.slow
@@ -125,7 +125,7 @@ def test_the_table_of_agreement_shows_what_more_noise_would_do():
     process = el.systems.OrnsteinUhlenbeck.rotating(2)
     series = process.simulate(duration=2000.0, dt=0.1, seed=0)
     model = el.fit(series, score=el.KGMM(noise_level=0.3, hidden=(16,), steps=300), seed=0)
-    row = next(r for r in model.mobility.diagnostics["agreement"] if "noise level" in r["estimator"])
+    row = next(r for r in model.mobility.diagnostics["agreement"] if "smoothing width" in r["estimator"])
     change = np.linalg.norm(row["phi"] - model.mobility.matrix) / np.linalg.norm(model.mobility.matrix)
     assert change < 0.03
     assert row["dt"] == series.dt

@@ -17,7 +17,7 @@ from .output import complain
 
 __all__ = ["app", "main"]
 
-# The errors of the parser; newer versions of typer bring a parser of their own, older ones use click's.
+# The errors of the parser: newer versions of typer include it, older ones use that of click.
 _ParserError: Any = typer.BadParameter.__mro__[2]
 
 

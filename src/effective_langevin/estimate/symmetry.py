@@ -59,6 +59,10 @@ class Symmetry(ABC):
     def joined(self, blocks: np.ndarray, dimension: int) -> Matrix:
         """Return the matrix with the given blocks."""
 
+    def without_reflections(self) -> "Symmetry | None":
+        """Return the subgroup without reflections, None if the group has none."""
+        return None
+
 
 @dataclass(frozen=True)
 class NoSymmetry(Symmetry):
@@ -201,6 +205,9 @@ class TranslationsAndReflections(Translations):
                 f"{self.parity!r}."
             )
         object.__setattr__(self, "parity", tuple(int(sign) for sign in signs))
+
+    def without_reflections(self) -> Translations:
+        return Translations(self.channels)
 
     @property
     def _signs(self) -> np.ndarray:

@@ -42,7 +42,7 @@ class Ensemble:
         if lost == members:
             raise DivergenceError(
                 f"All {members} members diverged at step {step:g}. Give a smaller `step`, or refit with a "
-                "larger noise level: the learned score may point outwards beyond the data."
+                "larger smoothing width: the learned score may point outwards beyond the data."
             )
         if lost:
             text = f"{lost} of {members} members diverged at step {step:g} and were left out. Give a smaller `step`."

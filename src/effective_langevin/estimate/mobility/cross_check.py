@@ -65,7 +65,7 @@ def _estimates(series: TimeSeries, score: ScoreFit, space: StateSpace, known: st
 
 
 def _with_more_noise(series: TimeSeries, score: ScoreFit, space: StateSpace) -> list[Estimate]:
-    """The integrated response with the score of data blurred sqrt 2 times as much: what the noise level does to Phi."""
+    """Estimate Phi with sqrt 2 times the smoothing width, to show its effect."""
     if score.noise_level == 0 or max(len(s) for s in series.segments) < _LEAST_SAMPLES:
         return []
     values, trusted = blurred_further(score, series.stacked(), key=jax.random.key(1))
@@ -73,7 +73,7 @@ def _with_more_noise(series: TimeSeries, score: ScoreFit, space: StateSpace) -> 
         return []
     scores = np.split(values, np.cumsum([len(s) for s in series.segments])[:-1])
     inference = IntegratedResponse().infer_from(series, scores, space, score.spread)
-    return [_estimate("IntegratedResponse, noise level x 1.41", series.dt, inference)]
+    return [_estimate("IntegratedResponse, smoothing width x 1.41", series.dt, inference)]
 
 
 def blurred_further(score: ScoreFit, x: Samples, *, key: jax.Array, pairs: int = 4) -> tuple[Samples, bool]:

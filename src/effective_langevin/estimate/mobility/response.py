@@ -28,7 +28,7 @@ from ...statistics.resampling import jackknife, jackknife_error, left_out
 from ..score import ScoreFit
 from ..score.calibration import perturbed
 from ..space import StateSpace
-from ..symmetry import Symmetry, Translations, TranslationsAndReflections
+from ..symmetry import Symmetry
 from .angles import CircleMoments, infer_effective_of_angles
 from .ballistic import infer_effective
 from .base import Inference, MobilityStrategy
@@ -45,20 +45,21 @@ _REACH = 3.0
 class IntegratedResponse(MobilityStrategy):
     """The combination of all horizons up to `lags` samples that has the least estimated error.
 
-    The score is evaluated on the data and scaled so that G(0) = -I holds in the sample, which removes the first-order
-    effect of the noise level and most of the sampling error. The integral is that of exponentials with the rates of the
-    process and a spline for the rest (`quadrature`). Phi is the limit T -> 0 of a polynomial through Phi(T), whose
-    degree and reach are those with the least sum of sampling error, trend and error of quadrature (`horizons`). Where
-    C(0) exceeds what Phi makes of C(h) there is measurement noise, new in every sample: lag 0 is then left out.
+    The score is evaluated on the data and scaled so that G(0) = -I holds in the sample. This removes the first-order
+    effect of the smoothing width and most of the sampling error. The response is integrated as a sum of exponentials
+    with the rates of the process, plus a spline for the rest (`quadrature`). Phi is the limit T -> 0 of a polynomial
+    through Phi(T). Its degree and reach have the least sum of sampling error, trend and quadrature error
+    (`horizon_selection`). If C(0) exceeds what Phi predicts from C(h), there is measurement noise, new in every sample,
+    and lag 0 is left out.
 
-    A ballistic series (smooth at short times, its quadratic variation growing faster than time) has no such limit.
-    Phi(T) then rises with T from zero; the effective Phi is taken where the rise ends, in each block on its own, or
-    where the response G changes sign: beyond that lag the integral no longer defines a mobility. A series that is
-    smooth beneath measurement noise is treated alike, with lag 0 left out. Where the noise level exceeds the spread of
-    the data in some direction, clean samples say nothing about the score there: G is then evaluated at x + sigma z,
-    averaged over z and -z, and Phi gets its typical value in such directions.
+    A ballistic series (smooth at short times, its quadratic variation growing faster than time) has no such limit:
+    Phi(T) rises with T from zero. The effective Phi is taken where the rise ends, in each block, or where the response
+    G changes sign; beyond that lag the integral no longer defines a mobility (`ballistic`). A series that is smooth
+    beneath measurement noise is treated alike, without lag 0. Where the smoothing width exceeds the spread of the data
+    in some direction, clean samples say nothing about the score there. G is then evaluated at x + sigma z, averaged
+    over z and -z, and Phi gets its typical value in such directions.
 
-    For angles the response of their cos and sin is used (`mobility/angles.py`).
+    For angles the response of their cos and sin is used (`angles`).
 
     Parameters
     ----------
@@ -170,7 +171,9 @@ def widening_lags(reach: int, series: TimeSeries) -> np.ndarray:
 def _instantaneous(moments: Moments, symmetry: Symmetry):
     """Return the best combination of Phi(T), from lag 1 on where there is measurement noise, and the evidence."""
     clean, noisy = (_Combined.of(moments, symmetry, first) for first in (0, 1))
-    nugget, error = jackknife(lambda weights: _nugget(moments, symmetry, weights, noisy.phi(weights)), moments.groups)
+    nugget, error = jackknife(
+        lambda weights: _excess_at_lag_zero(moments, symmetry, weights, noisy.phi(weights)), moments.groups
+    )
     error = np.hypot(error, _first_step_error(clean))
     variance = significant_variance(np.diagonal(nugget), np.diagonal(error), _SIGNIFICANT)
     # Smooth motion looks like noise to one step, but without lag 0 its mobility is then badly known.
@@ -224,7 +227,7 @@ class _Combined:
         return {"horizon": horizon, "discretisation_bias": self.combination.bias}
 
 
-def _nugget(moments: Moments, symmetry: Symmetry, weights: np.ndarray, phi: Matrix) -> Matrix:
+def _excess_at_lag_zero(moments: Moments, symmetry: Symmetry, weights: np.ndarray, phi: Matrix) -> Matrix:
     """C(0) less what Phi makes of C(h): the covariance of noise that is new in every sample."""
     change, integral, _ = moments.curves(weights, symmetry)
     drop = integral[1] @ symmetry.blocks(phi) - change[1]
@@ -239,7 +242,8 @@ def _first_step_error(clean: _Combined) -> Matrix:
 
 def _before_projection(infer, moments: Moments, symmetry: Symmetry) -> float | None:
     """Return |Phi_A| / |Phi_S| inferred with translations alone, which reflections average away."""
-    if not isinstance(symmetry, TranslationsAndReflections):
+    translations = symmetry.without_reflections()
+    if translations is None:
         return None
-    phi = infer(moments, Translations(symmetry.channels))[0](np.ones(moments.groups))
+    phi = infer(moments, translations)[0](np.ones(moments.groups))
     return float(np.linalg.norm(phi - phi.T) / np.linalg.norm(phi + phi.T))

@@ -78,7 +78,7 @@ def choose_noise_level(density: CircularDensity, held_out: Samples) -> tuple[flo
     """Return the largest width whose likelihood of held-out samples is within one standard error of the best."""
     tried = [sigma for sigma in CANDIDATES if sigma >= density.finest] or [density.finest]
     losses = []
-    with progress.task("Choosing the noise level", len(tried)) as tick:
+    with progress.task("Choosing the smoothing width", len(tried)) as tick:
         for sigma in tried:
             losses.append(-density.log_likelihood(sigma, held_out))
             tick(1, f"sigma {sigma:.3g}")

@@ -43,7 +43,7 @@ class Extrapolated(ScoreStrategy):
     def __post_init__(self):
         checks.offers("score", self.score, "learn", "KGMM() or DenoisingScore()")
         if not is_dataclass(self.score) or "noise_level" not in {f.name for f in fields(self.score)}:
-            raise checks.refused("score", "a score with a noise level, such as KGMM()", self.score)
+            raise checks.refused("score", "a score with a smoothing width, such as KGMM()", self.score)
 
     @property
     def calibrate(self) -> bool:

@@ -30,7 +30,7 @@ def choose_noise_level(
 ) -> tuple[float, NoiseLevelChoice]:
     """Go down the candidates while the held-out loss falls; return the chosen one and the evidence."""
     test, losses = _draw(held_out, key), []
-    with progress.task("Choosing the noise level", len(CANDIDATES)) as tick:
+    with progress.task("Choosing the smoothing width", len(CANDIDATES)) as tick:
         for sigma in CANDIDATES:
             losses.append(np.asarray(score_matching_loss(learn(sigma), test, key), float))
             means = [loss.mean() for loss in losses]

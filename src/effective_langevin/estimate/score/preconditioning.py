@@ -3,7 +3,7 @@
 The same noise in all directions is too little for wide ones, where the pull of the score, of the order of one over the
 spread, drowns in targets of the order of 1 / sigma; and too much for narrow ones, which it covers. With the frame
 W = B^-1/2, B the covariance C with its variances lifted to at least `narrowest`, the score is learned in w = W x at one
-noise level sigma for all directions. In x the noise has covariance sigma^2 B and the score is W s_w(W x).
+smoothing width sigma for all directions. In x the noise has covariance sigma^2 B and the score is W s_w(W x).
 """
 
 import numpy as np

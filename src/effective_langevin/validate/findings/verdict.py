@@ -9,7 +9,6 @@ import numpy as np
 from ..._core.format import after_number, listed, plus_minus, short
 from ...diagnose import Finding
 from ...diagnose.findings.finding import Level, Quantity
-from ...estimate.symmetry import TranslationsAndReflections
 from . import notes
 from . import thresholds as t
 from .circulation import check_circulation
@@ -235,7 +234,7 @@ def _circulation(validation: "Validation") -> Finding | None:
 def _no_circulation(validation: "Validation") -> str:
     """Say why Phi_A is exactly zero, and how large it would be without the reflections."""
     mobility, symmetry = validation.model.mobility, validation.model.space.symmetry
-    if not isinstance(symmetry, TranslationsAndReflections):
+    if symmetry.without_reflections() is None:
         return f"none: {mobility.method} gives a symmetric Phi."
     before = mobility.evidence.antisymmetry_before_projection
     size = "" if before is None else f"; inferred without them, |Phi_A| / |Phi_S| would be {short(before)}"
