@@ -36,6 +36,22 @@ def test_another_policy_is_refused(random_walk):
         el.fit(random_walk, check="maybe")
 
 
+@pytest.mark.filterwarnings("ignore::effective_langevin.EstimateWarning")
+def test_transforms_that_would_treat_an_angle_as_a_number_are_refused():
+    """A trend of degrees means nothing; cos and sin of the angle may have one, and a transform beside it is fine."""
+    rng = np.random.default_rng(0)
+    values = np.column_stack([rng.uniform(0, 360, 600), np.exp(rng.normal(size=600))])
+    series = el.TimeSeries(values, 1.0, names=["wind", "rain"], periods=[360, None])
+    for transform in (el.preprocess.Detrend(), el.preprocess.PCA(components=1)):
+        with pytest.raises(el.DataError, match=r"'wind' is an angle.*Periodic\(\['wind'\], period=360\)"):
+            el.fit(series, preprocess=transform, **QUICK)
+    before = [el.preprocess.Periodic(["wind"], period=360), el.preprocess.Detrend()]
+    assert el.fit(series, preprocess=before, check="off", **QUICK).names == ("cos(wind)", "sin(wind)", "rain")
+    score = el.DenoisingScore(el.MLP((8,)), noise_level=0.3, epochs=1, epoch_samples=2000)
+    beside = el.fit(series, preprocess=el.preprocess.Log(["rain"]), score=score, check="off")
+    assert beside.space.periods == (360.0, None)
+
+
 def test_the_series_is_transformed_once(linear_series, monkeypatch):
     calls, apply = [], temporal.FittedDetrend.apply
     monkeypatch.setattr(temporal.FittedDetrend, "apply", lambda self, series: calls.append(1) or apply(self, series))

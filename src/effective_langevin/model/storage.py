@@ -189,8 +189,6 @@ def _space_and_transform(header: dict[str, Any], arrays: dict[str, np.ndarray]) 
     space = StateSpace.from_dict({"periods": (None,) * size, "symmetry": symmetry})
     last = steps[-1] if steps else None
     if isinstance(last, FittedPeriodic) and list(last.names) == list(header["names"]):
-        space, transform = (
-            replace(space, periods=last.periods, lowest=last.all_lowest),
-            join(steps[:-1]) if steps[:-1] else None,
-        )
+        space = replace(space, periods=last.periods, lowest=last.all_lowest)
+        transform = join(steps[:-1]) if steps[:-1] else None
     return {"space": space, "transform": transform}

@@ -4,7 +4,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from ..._core import checks
+from ..._core.errors import DataError
 from ..series import Label, TimeSeries
 from .base import FittedTransform, Transform, described, from_dict
 from .pointwise import FittedPeriodic, Periodic
@@ -72,10 +75,32 @@ def transform_series(series: TimeSeries, chain: Chain | None) -> tuple["FittedCh
     steps, declared = list(chain.steps) if chain else [], []
     while steps and isinstance(steps[-1], Periodic):
         declared.insert(0, steps.pop())
-    fitted, series = Chain(steps).fit_apply(series) if steps else (None, series)
+    if not steps:
+        fitted = None
+    else:
+        fitted, transformed = Chain(steps).fit_apply(series)
+        _check_angles(series, transformed, fitted)
+        series = transformed
     for angles in declared:
         series = angles.declare(series)
     return fitted, series
+
+
+def _check_angles(before: TimeSeries, after: TimeSeries, fitted: "FittedChain") -> None:
+    """Refuse transforms that change declared angles as if they were numbers on a line."""
+    for column, (name, period) in enumerate(zip(before.names, before.periods)):
+        if period is None or fitted.embeds_angles:
+            continue
+        if name in after.names:
+            place = after.names.index(name)
+            pairs = zip(before.segments, after.segments)
+            if all(np.array_equal(old[:, column], new[:, place]) for old, new in pairs):
+                continue
+        kinds = ", ".join(step.kind for step in fitted.steps)
+        raise DataError(
+            f"Variable {name!r} is an angle, but the transforms ({kinds}) change it as if it were a number on a line. "
+            f"Put el.preprocess.Periodic([{name!r}], period={period:g}) before them: it makes cos and sin of it."
+        )
 
 
 @dataclass(frozen=True, eq=False)
