@@ -93,6 +93,8 @@ SYSTEMS = {
     "StochasticLorenz63": el.systems.StochasticLorenz63(),
     "AffineNoise": el.systems.AffineNoise(),
     "CoxIngersollRoss": el.systems.CoxIngersollRoss(),
+    "NoisyLimitCycle": el.systems.NoisyLimitCycle(),
+    "DrivenRing": el.systems.DrivenRing(),
     "OrnsteinUhlenbeck": el.systems.OrnsteinUhlenbeck.rotating(2),
     "KuramotoSivashinsky": el.systems.KuramotoSivashinsky(grid=64, stride=8),
 }

@@ -4,23 +4,20 @@ from typing import Any
 
 from .._core import checks
 from .base import System
-from .diffusions import (
-    AffineNoise,
-    AsymmetricWells,
-    CoxIngersollRoss,
-    OrnsteinUhlenbeck,
-    ScalarMultiplicative,
-    StochasticLorenz63,
-)
 from .fokker_planck import FokkerPlanck
 from .kuramoto_sivashinsky import KuramotoSivashinsky
+from .more_variables import OrnsteinUhlenbeck, StochasticLorenz63
+from .one_variable import CoxIngersollRoss, DrivenRing, ScalarMultiplicative
+from .two_variables import AffineNoise, AsymmetricWells, NoisyLimitCycle
 
 __all__ = [
     "AffineNoise",
     "AsymmetricWells",
     "CoxIngersollRoss",
+    "DrivenRing",
     "FokkerPlanck",
     "KuramotoSivashinsky",
+    "NoisyLimitCycle",
     "OrnsteinUhlenbeck",
     "ScalarMultiplicative",
     "StochasticLorenz63",
@@ -34,6 +31,8 @@ _BY_NAME = {
     "lorenz63": StochasticLorenz63,
     "affine-noise": AffineNoise,
     "cir": CoxIngersollRoss,
+    "limit-cycle": NoisyLimitCycle,
+    "ring": DrivenRing,
     "ornstein-uhlenbeck": lambda: OrnsteinUhlenbeck.rotating(2),
     "kuramoto-sivashinsky": KuramotoSivashinsky,
 }

@@ -16,13 +16,15 @@ from .._core.errors import DivergenceError
 from .._core.types import Matrix, Paths, Samples
 from ..data import TimeSeries
 from ..simulate import Equation, EulerMaruyama, StochasticHeun, integrate
+from ..simulate.steppers import WrapAngles
 
 
 class System(eqx.Module):
     """A stochastic differential equation dx = drift(x) dt + sqrt(2) noise_factor(x) dW (Ito).
 
     A subclass gives `_drift(x)` and `_noise(x)` for one state, and says whether the noise is `additive` (the same at
-    every state) and which quantities are `exact`: the score, the mean mobility < M > = -dC/dt(0+).
+    every state) and which quantities are `exact`: the score, the mean mobility < M > = -dC/dt(0+), the current velocity
+    and the entropy production. The diffusion is always known.
 
     Examples
     --------
@@ -34,7 +36,7 @@ class System(eqx.Module):
     step: eqx.AbstractClassVar[float]
     burn_in: eqx.AbstractClassVar[float]
     additive: ClassVar[bool] = True
-    exact: ClassVar[tuple[str, ...]] = ("score", "mobility")
+    exact: ClassVar[tuple[str, ...]] = ("score", "mobility", "current", "entropy production")
 
     @property
     @abstractmethod
@@ -59,6 +61,11 @@ class System(eqx.Module):
         return len(self.names)
 
     @property
+    def periods(self) -> tuple[float | None, ...]:
+        """Period of each variable that is an angle, None for the others."""
+        return (None,) * self.dimension
+
+    @property
     def brownian_dimension(self) -> int:
         """Number of independent Brownian motions."""
         return self.noise_factor(np.zeros(self.dimension)).shape[-1]
@@ -66,6 +73,11 @@ class System(eqx.Module):
     @property
     def mobility(self) -> Matrix | None:
         """Exact mean mobility; None where it is not known."""
+        return None
+
+    @property
+    def entropy_production(self) -> float | None:
+        """Exact < nu . D^-1 nu >; None where it is not known, or not defined because no noise acts along nu."""
         return None
 
     def score_function(self, x: Samples) -> Samples | None:
@@ -125,6 +137,45 @@ class System(eqx.Module):
         factor = self.noise_factor(x)
         return factor @ np.swapaxes(factor, -1, -2)
 
+    def divergence(self, x: Samples) -> Samples:
+        """Return sum_j d_j D_ij of the diffusion D at each state.
+
+        Parameters
+        ----------
+        x : array, shape (..., var)
+            States.
+
+        Returns
+        -------
+        array, shape (..., var)
+        """
+        return np.zeros(np.shape(x)) if self.additive else _over_samples(self._divergence, x)
+
+    def current(self, x: Samples) -> Samples | None:
+        """Return the exact current velocity nu = drift - D s - div D at each state, or None where it is not known.
+
+        Parameters
+        ----------
+        x : array, shape (..., var)
+            States.
+
+        Returns
+        -------
+        array, shape (..., var), or None
+        """
+        score = self.score_function(x)
+        if score is None:
+            return None
+        return self.drift(x) - np.einsum("...ij,...j->...i", self.diffusion(x), score) - self.divergence(x)
+
+    def _divergence(self, x):
+        """Return div D of one state."""
+
+        def diffusion(y):
+            return self._noise(y) @ self._noise(y).T
+
+        return jnp.einsum("ijj->i", jax.jacfwd(diffusion)(x))
+
     @keywords_once_positional("dt", "members", "seed")
     def simulate(
         self,
@@ -174,6 +225,8 @@ class System(eqx.Module):
         noise_factor = jnp.asarray(self._noise(None), jnp.float32) if self.additive else self._noise
         stepper, brownian = StochasticHeun() if self.additive else EulerMaruyama(), self.brownian_dimension
         advance = stepper.advance(Equation(self._drift, noise_factor), step)
+        if any(self.periods):
+            advance = WrapAngles(advance, jnp.asarray([period or np.inf for period in self.periods]))
         run = partial(integrate, advance, step=step, brownian=brownian)
         if initial is None:
             initial = self._initial(members, np.random.default_rng(seed))
@@ -186,7 +239,7 @@ class System(eqx.Module):
             noise = checks.shaped_array("noise", noise, shape, f"(member, step, brownian) = {shape} at step {step:g}")
         key, label = keys.named(keys.key_from_seed(seed), "noise"), f"Simulating {type(self).__name__}"
         paths = run(initial, frames=frames, save_every=save_every, noise=noise, key=key, label=label).paths
-        return TimeSeries(check_finite(paths, step), dt, names=self.names)
+        return TimeSeries(check_finite(paths, step), dt, names=self.names, periods=self.periods)
 
     @keywords_once_positional("dt", "members", "seed")
     def simulate_with_noise(

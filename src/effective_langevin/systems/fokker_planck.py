@@ -16,6 +16,8 @@ from scipy.sparse.linalg import splu
 
 from .._core.types import LagMatrices, Matrix, Samples, Vector
 
+_NEGLIGIBLE = 1e-6
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class FokkerPlanck:
@@ -122,6 +124,22 @@ class FokkerPlanck:
     def mean_mobility(self) -> Matrix:
         """Return <M> = -< (L x) x^T > = -dC/dt(0+)."""
         return -(self.drift * self.density[:, None]).T @ (self.states - self.mean())
+
+    def current(self) -> Samples:
+        """Return nu with p nu_i = drift_i p - sum_j d_j (D_ij p) at each grid point; NaN where p is negligible."""
+        slopes = [self._derivatives(axis)[0] for axis in range(len(self.axes))]
+        flux = self.drift * self.density[:, None]
+        for j, slope in enumerate(slopes):
+            flux -= slope @ (self.diffusion[:, :, j] * self.density[:, None])
+        negligible = self.density < _NEGLIGIBLE * self.density.max()
+        return np.where(negligible[:, None], np.nan, flux / np.where(negligible, 1.0, self.density)[:, None])
+
+    def entropy_production(self) -> float:
+        """Return < nu . D^-1 nu > over the grid points where p is not negligible."""
+        velocity = self.current()
+        seen = np.isfinite(velocity[:, 0])
+        pulled = np.linalg.solve(self.diffusion[seen], velocity[seen, :, None])[..., 0]
+        return float(self.density[seen] @ np.sum(velocity[seen] * pulled, axis=1))
 
     def correlation(self, dt: float, lags: int, substeps: int = 8) -> LagMatrices:
         """Return C(k dt) = < x(k dt) x(0)^T > for k = 0 ... lags, by a second-order L-stable time step.
