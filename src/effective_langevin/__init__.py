@@ -21,6 +21,7 @@ from ._core.errors import (
 from .data import Standardizer, TimeSeries, preprocess
 from .data.io import read
 from .diagnose import Diagnosis, Finding, diagnose
+from .estimate.closure.state_dependent import StateDependent
 from .estimate.mobility import (
     CorrelationFit,
     FiniteVolume,
@@ -75,6 +76,7 @@ __all__ = [
     "ModelFileError",
     "QuadraticVariation",
     "Standardizer",
+    "StateDependent",
     "StochasticHeun",
     "TimeSeries",
     "Translations",

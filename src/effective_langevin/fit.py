@@ -21,7 +21,8 @@ from .data.preprocess.chain import as_chain, embed_after, transform_series
 from .data.preprocess.pointwise import embed_angles
 from .data.series import hash_samples
 from .diagnose import Diagnosis, diagnose
-from .estimate.mobility import IntegratedResponse, estimate_mobility
+from .estimate.closure.state_dependent import StateDependent
+from .estimate.mobility import IntegratedResponse
 from .estimate.mobility.base import MobilityStrategy
 from .estimate.mobility.cross_check import cross_check
 from .estimate.score import KGMM, DenoisingScore, ScoreStrategy, estimate_score
@@ -113,15 +114,19 @@ def fit(
         checkpoints.kept_in(checkpoint) if checkpoint else nullcontext(),
     ):
         respected = check_symmetry(standard, symmetry)
-        learned = estimate_score(standard, score, standard_space, key=keys.named(key, "score"))
+        together = isinstance(mobility, StateDependent) and mobility.learns_beside(score, standard_space)
+        learned = estimate_score(standard, score, standard_space, key=keys.named(key, "score"), velocities=together)
         with progress.task("Inferring the mobility", 2) as tick:
-            phi = estimate_mobility(standard, learned, mobility, standard_space, key=keys.named(key, "mobility"))
+            closure = mobility.close(standard, learned, standard_space, key=keys.named(key, "mobility"))
             tick(1)
-            agreement = cross_check(standard, learned, phi, standard_space)
+            agreement = None
+            if closure.fields is None:
+                agreement = cross_check(standard, learned, closure.mobility, standard_space)
             tick(1)
-    if agreement.disagreement:
+    if agreement and agreement.disagreement:
         warnings.warn(agreement.disagreement, EstimateWarning, stacklevel=2)
-    phi = replace(phi, evidence=replace(phi.evidence, symmetry=respected, agreement=agreement))
+    evidence = replace(closure.mobility.evidence, symmetry=respected, agreement=agreement)
+    phi = replace(closure.mobility, evidence=evidence)
 
     states = np.random.default_rng(seed).choice(series.stacked(), min(_KEPT_STATES, series.n_samples), replace=False)
     strategies = {"preprocess": chain.steps if chain else [], "score": score, "mobility": mobility}
@@ -139,6 +144,7 @@ def fit(
         start=min(series.starts),
         space=space,
         diagnosis=diagnosis,
+        fields=closure.fields,
     )
 
 

@@ -6,6 +6,7 @@ from typing import Any
 
 from .._core import checks
 from ..data import preprocess as pp
+from ..estimate.closure.state_dependent import StateDependent
 from ..estimate.mobility import CorrelationFit, FiniteVolume, IntegratedResponse, LogCorrelation, QuadraticVariation
 from ..estimate.score import KGMM, MLP, DenoisingScore, Extrapolated, Gaussian, UNet1D
 from ..estimate.symmetry import NoSymmetry, Translations, TranslationsAndReflections
@@ -19,6 +20,7 @@ CHOICES: dict[str, dict[str, Any]] = {
         "quadratic-variation": QuadraticVariation,
         "correlation-fit": CorrelationFit,
         "log-correlation": LogCorrelation,
+        "state-dependent": StateDependent,
     },
     "symmetry": {
         "none": NoSymmetry,

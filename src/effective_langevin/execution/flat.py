@@ -52,7 +52,8 @@ class FlatUNet(eqx.Module):
             onward, bias = encoder[2 * level + 2]
             encoder[2 * level + 2] = jnp.concatenate([onward, beside], axis=1), bias
         (first, start), (last, end) = encoder[0], _as_affine(network.out, *inner)
-        return cls([(first[order], start), *encoder[1:]], decoder, (last[:, order], end[order]))
+        back = np.arange(len(end)).reshape(inner[0], -1).T.reshape(-1)
+        return cls([(first[order], start), *encoder[1:]], decoder, (last[:, back], end[back]))
 
     def __call__(self, x: Float[Array, " var"]) -> Float[Array, " var"]:
         h, skips = x.astype(self.out[0].dtype), []

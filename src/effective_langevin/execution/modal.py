@@ -114,7 +114,7 @@ def _(network: ModalUNet, x, low_precision=False):
     h = _apply_block(network.bottleneck, h)
     for block, skip in zip(network.decoder, reversed(skips)):
         h = _apply_block(block, h, skip)
-    return network.out(h).transpose(2, 1, 0).reshape(x.shape)
+    return network.out(h).transpose(2, 1, 0).reshape(len(x), -1)
 
 
 def _transform_block(convolutions: Any, points: int, *inputs: int) -> tuple[ModalConvolution, ModalConvolution]:

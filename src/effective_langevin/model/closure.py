@@ -18,8 +18,10 @@ import numpy as np
 from .._core.matrices import square_root
 from .._core.types import Matrix, Samples
 from ..data import Standardizer
+from ..estimate.closure.fields import ConstantDiffusion, Fields, SharedCurrent
 from ..estimate.score import Score
-from ..execution.batches import evaluate_batch
+from ..estimate.score.score import evaluate_everywhere
+from ..execution.batches import evaluate_batch, times
 
 _NEGLIGIBLE = 1e-9
 
@@ -109,6 +111,85 @@ class ConstantClosure(Closure):
         return np.broadcast_to(matrix, (*np.shape(x)[:-1], *matrix.shape))
 
 
+@dataclass(frozen=True, eq=False)
+class FieldClosure(Closure):
+    """Current and diffusion that depend on the state, given by standardised fields; `phi` is their mean mobility."""
+
+    score_function: Callable[[Samples], Samples]
+    phi: Matrix
+    score: Score
+    fields: Fields
+    standardizer: Standardizer
+
+    def current(self, x: Samples) -> Samples:
+        return self._evaluate("current", x) * self.standardizer.std
+
+    def diffusion(self, x: Samples) -> np.ndarray:
+        return self._matrices("diffusion", x) * np.outer(self.standardizer.std, self.standardizer.std)
+
+    def divergence(self, x: Samples) -> Samples:
+        return self._evaluate("divergence", x) * self.standardizer.std
+
+    def noise_factor(self, x: Samples) -> np.ndarray:
+        return self._matrices("factor", x) * self.standardizer.std[:, None]
+
+    def drift(self, x: Samples) -> Samples:
+        return self._evaluate("drift", x) * self.standardizer.std
+
+    def mean(self) -> Matrix:
+        return self.phi
+
+    @property
+    def reversible(self) -> bool:
+        return False
+
+    def to_standard(self, score: Score, standardizer: Standardizer) -> tuple[Callable, Any]:
+        diffusion, current = self.fields.diffusion, self.fields.current
+        if not isinstance(diffusion, ConstantDiffusion):
+            return FieldValues(score, self.fields, "drift"), diffusion.factor
+        if isinstance(current, SharedCurrent):
+            both = jnp.concatenate([diffusion.matrix, current.matrix], axis=1)
+            return LangevinDrift(score, both), diffusion.root
+        return FieldValues(score, self.fields, "drift"), diffusion.root
+
+    def _evaluate(self, part: str, x: Samples) -> np.ndarray:
+        function = FieldValues(self.score, self.fields, part)
+        standard = ((x - self.standardizer.mean) / self.standardizer.std).reshape(-1, x.shape[-1])
+        if isinstance(x, jax.Array):
+            return function.in_batch(standard).reshape(*x.shape[:-1], -1)
+        return evaluate_everywhere(function, standard).astype(float).reshape(*x.shape[:-1], -1)
+
+    def _matrices(self, part: str, x: Samples) -> np.ndarray:
+        return self._evaluate(part, x).reshape(*x.shape, x.shape[-1])
+
+
+class FieldValues(eqx.Module):
+    """One part of a closure, standardised: its drift, current, divergence, or (row by row) diffusion or factor."""
+
+    score: Score
+    fields: Fields
+    part: str = eqx.field(static=True)
+
+    def __call__(self, x):
+        return self.in_batch(x[None])[0]
+
+    def in_batch(self, x):
+        """Return the values at every state of a batch."""
+        diffusion = self.fields.diffusion
+        if self.part == "diffusion" or self.part == "factor":
+            return (diffusion.in_batch(x) if self.part == "diffusion" else diffusion.factor(x)).reshape(len(x), -1)
+        if self.part == "divergence":
+            return diffusion.divergence(x)
+        outputs, current = self.score.outputs(x), self.fields.current
+        score = outputs[:, : x.shape[1]]
+        current = current.in_batch(x, outputs if isinstance(current, SharedCurrent) else score)
+        if self.part == "current":
+            return current
+        if isinstance(diffusion, ConstantDiffusion):
+            return current + times(diffusion.matrix, score)
+        return current + jnp.sum(diffusion.in_batch(x) * score[:, None], axis=2) + diffusion.divergence(x)
+
+
 class LangevinDrift(eqx.Module):
     """Phi s(x), standardised, for one state or, `in_batch`, for many."""
 
@@ -126,3 +207,8 @@ class LangevinDrift(eqx.Module):
 @evaluate_batch.register
 def _(drift: LangevinDrift, x, low_precision: bool = False):
     return drift.in_batch(x)
+
+
+@evaluate_batch.register
+def _(function: FieldValues, x, low_precision: bool = False):
+    return function.in_batch(x)

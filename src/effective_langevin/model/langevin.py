@@ -5,8 +5,10 @@ import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from functools import partial
+from itertools import repeat
 from typing import Any
 
+import jax
 import numpy as np
 
 from .._core.deprecation import keywords_once_positional
@@ -15,12 +17,13 @@ from .._core.types import Samples
 from ..data import Standardizer, TimeSeries, preprocess
 from ..data.preprocess.pointwise import embed_angles
 from ..diagnose import Diagnosis
+from ..estimate.closure.fields import Fields
 from ..estimate.mobility import Mobility
 from ..estimate.score import ScoreFit
 from ..estimate.space import StateSpace
 from ..simulate import LeimkuhlerMatthews, Stepper, StochasticHeun
 from . import analysis, display, simulation, storage
-from .closure import Closure, ConstantClosure
+from .closure import Closure, ConstantClosure, FieldClosure
 
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
@@ -58,6 +61,8 @@ class LangevinModel:
         Angles, symmetry and hidden variables.
     diagnosis : Diagnosis, optional
         What `fit` found about the series.
+    fields : Fields, optional
+        Current and diffusion that depend on the state, standardised; without them the mobility is constant.
 
     Examples
     --------
@@ -84,6 +89,7 @@ class LangevinModel:
     start: float = 0.0
     space: StateSpace
     diagnosis: Diagnosis | None = None
+    fields: Fields | None = None
 
     @property
     def dimension(self) -> int:
@@ -93,7 +99,10 @@ class LangevinModel:
     @property
     def closure(self) -> Closure:
         """Current velocity and diffusion as functions of the state."""
-        return ConstantClosure(self.score_function, self.mobility.matrix)
+        given = self.score_function, self.mobility.matrix
+        if self.fields is None:
+            return ConstantClosure(*given)
+        return FieldClosure(*given, self.score.function, self.fields, self.standardizer)
 
     @property
     def diagnostics(self) -> dict[str, Any]:
@@ -120,6 +129,9 @@ class LangevinModel:
         array, shape (..., var)
         """
         x = self._states_like(x)
+        if isinstance(x, jax.Array):
+            flat = ((x - self.standardizer.mean) / self.standardizer.std).reshape(-1, self.dimension)
+            return (self.score.function.in_batch(flat) / self.standardizer.std).reshape(x.shape)
         flat = self.standardizer.to_standard(x.reshape(-1, self.dimension))
         return self.standardizer.score_to_physical(self.score.function.over(flat).astype(float)).reshape(x.shape)
 
@@ -278,9 +290,10 @@ class LangevinModel:
         return analysis.entropy_production(self._draws(), states, self.score.function.over(states).astype(float))
 
     def replicas(self) -> Iterator["LangevinModel"]:
-        """Yield the model with each mobility from blocks of time drawn with replacement, for errors of predictions."""
-        for phi in self.mobility.replicas:
-            yield replace(self, mobility=replace(self.mobility, matrix=phi))
+        """Yield the model with each closure from blocks of time drawn with replacement, for errors of predictions."""
+        fields = repeat(None) if self.fields is None else self.fields.drawn()
+        for phi, drawn in zip(self.mobility.replicas, fields):
+            yield replace(self, mobility=replace(self.mobility, matrix=phi), fields=drawn)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the model to a safetensors file; an existing file is replaced only once the new one is complete.
@@ -304,8 +317,9 @@ class LangevinModel:
         )
         return analysis.Draws(phi, self.score.covariance, phis, covariances + self.score.blur)
 
-    def _states_like(self, x: Samples) -> np.ndarray:
-        x = np.asarray(x, float)
+    def _states_like(self, x: Samples) -> Any:
+        """Return states as an array of floats; those of JAX, also traced ones, stay as they are."""
+        x = x if isinstance(x, jax.Array) else np.asarray(x, float)
         if x.ndim == 0 or x.shape[-1] != self.dimension:
             raise ArgumentError(
                 f"Argument `x` must end in an axis of {self.dimension} variables, but got shape {x.shape}."

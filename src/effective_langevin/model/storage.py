@@ -22,6 +22,7 @@ from ..data import Standardizer
 from ..data.preprocess.base import from_dict, pack, unpack
 from ..data.preprocess.chain import join
 from ..data.preprocess.pointwise import FittedPeriodic
+from ..estimate.closure.storage import describe_fields, rebuild_fields
 from ..estimate.mobility import Mobility
 from ..estimate.mobility.evidence import MobilityEvidence
 from ..estimate.networks import describe_network, rebuild_network
@@ -32,8 +33,9 @@ if TYPE_CHECKING:
     from .langevin import LangevinModel
 
 FORMAT = "effective-langevin"
-FORMAT_VERSION = 1
-_OPTIONAL = ("frame", "restoring")
+FORMAT_VERSION = 2
+_WITHOUT_FIELDS = 1  # written for models with a constant mobility, so that earlier versions read them
+_OPTIONAL = ("frame", "restoring", "velocity_unit")
 
 
 def write(path: str | os.PathLike, model: "LangevinModel") -> None:
@@ -42,7 +44,8 @@ def write(path: str | os.PathLike, model: "LangevinModel") -> None:
     if not path.parent.is_dir():
         raise ModelFileError(f"Cannot save to {path}: the folder {path.parent} does not exist.")
     arrays, header = _dismantle(model)
-    metadata = {"format": FORMAT, "format_version": str(FORMAT_VERSION), "model": json.dumps(header)}
+    version = _WITHOUT_FIELDS if model.fields is None else FORMAT_VERSION
+    metadata = {"format": FORMAT, "format_version": str(version), "model": json.dumps(header)}
     try:
         with files.replaced(path) as temporary:
             temporary.write_bytes(_ordered(save({n: np.ascontiguousarray(a) for n, a in arrays.items()}, metadata)))
@@ -118,7 +121,8 @@ def _dismantle(model: "LangevinModel") -> tuple[dict[str, np.ndarray], dict[str,
         "states": model.states,
     }
     transform, stored = (None, {}) if model.transform is None else pack(model.transform.to_dict())
-    arrays |= stored
+    fields, values = (None, {}) if model.fields is None else describe_fields(model.fields)
+    arrays |= stored | values
     network = score.function.network
     header = {
         "network": None if network is None else describe_network(network),
@@ -137,7 +141,7 @@ def _dismantle(model: "LangevinModel") -> tuple[dict[str, np.ndarray], dict[str,
         "start": model.start,
         "space": model.space.to_dict(),
     }
-    return arrays, header
+    return arrays, header if fields is None else {**header, "fields": fields}
 
 
 def _assemble(arrays: dict[str, np.ndarray], header: dict[str, Any]) -> dict[str, Any]:
@@ -174,6 +178,7 @@ def _assemble(arrays: dict[str, np.ndarray], header: dict[str, Any]) -> dict[str
         "states": arrays["states"],
         "provenance": header["provenance"],
         "start": header.get("start", 0.0),
+        "fields": rebuild_fields(header["fields"], arrays) if "fields" in header else None,
         **_space_and_transform(header, arrays),
     }
 

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
 
 import numpy as np
+from jaxtyping import Float
 from scipy.special import stdtrit
 
 from .._core.types import Samples
@@ -31,8 +32,12 @@ def jackknife_error(others: np.ndarray) -> np.ndarray:
 
 def bootstrap(estimate: Callable[[np.ndarray], np.ndarray], groups: int, draws: int = 200, seed: int = 0) -> np.ndarray:
     """Estimate from groups drawn with replacement, (draw, ...)."""
-    counts = np.random.default_rng(seed).multinomial(groups, np.full(groups, 1 / groups), draws)
-    return np.array([estimate(weights) for weights in counts.astype(float)])
+    return np.array([estimate(weights) for weights in drawn_weights(groups, draws, seed)])
+
+
+def drawn_weights(groups: int, draws: int = 200, seed: int = 0) -> Float[np.ndarray, "draw group"]:
+    """How often each group counts when as many groups are drawn with replacement."""
+    return np.random.default_rng(seed).multinomial(groups, np.full(groups, 1 / groups), draws).astype(float)
 
 
 def critical(groups: int, tests: int = 1, chance: float = FALSE_ALARM) -> float:

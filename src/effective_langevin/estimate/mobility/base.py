@@ -19,6 +19,7 @@ from ..._core.types import Matrix
 from ...data import Standardizer, TimeSeries
 from ...statistics.lags import lagged_moments
 from ...statistics.resampling import bootstrap, jackknife
+from ..closure.fields import Fields
 from ..score import ScoreFit
 from ..space import StateSpace
 from ..symmetry import Symmetry
@@ -196,6 +197,14 @@ class Inference:
         return jackknife(self.estimate, self.blocks)[1]
 
 
+@dataclass(frozen=True, eq=False)
+class ClosureFit:
+    """What closes the equation beside the score, standardised: without `fields` the mobility is constant."""
+
+    mobility: Mobility
+    fields: Fields | None = None
+
+
 class MobilityStrategy(ABC):
     """A way to infer a mobility from a standardised series and its score."""
 
@@ -206,6 +215,10 @@ class MobilityStrategy(ABC):
     @abstractmethod
     def infer(self, series: TimeSeries, score: ScoreFit, *, space: StateSpace, key: jax.Array) -> Inference:
         """Return Phi with the evidence for it."""
+
+    def close(self, series: TimeSeries, score: ScoreFit, space: StateSpace, *, key: jax.Array) -> "ClosureFit":
+        """Close the equation: a mean mobility with its errors, and fields where the closure depends on the state."""
+        return ClosureFit(estimate_mobility(series, score, self, space, key=key))
 
     def lift(self, phi: Matrix) -> Matrix:
         """Make the symmetric part positive definite."""

@@ -11,6 +11,7 @@ import numpy as np
 
 from ..._core.types import LagMatrices, Matrix, Vector
 from ...statistics.symmetry_test import SymmetryTest
+from ..closure.evidence import ClosureEvidence
 
 Record = TypeVar("Record")
 ToPhysical = Callable[[np.ndarray], np.ndarray]
@@ -34,7 +35,8 @@ _HORIZON_KEYS = {
 class HorizonEvidence:
     """Phi(T) at every horizon T, and how one Phi was taken from it.
 
-    `rule` is "mean" (a plateau), "limit" (T -> 0 of a polynomial) or "finite" (the end of the rise of a smooth series).
+    `rule` is "mean" (a plateau), "limit" (T -> 0 of a polynomial), "finite" (the end of the rise of a smooth series) or
+    "residual" (of what a current leaves over).
     Errors are relative to |Phi|. With a symmetry of a grid, `phi_by_mode` and `phi_of_mode` hold each Fourier mode.
     """
 
@@ -138,6 +140,7 @@ class MobilityEvidence:
     symmetry: SymmetryTest | None = None
     partition: PartitionEvidence | None = None
     agreement: Agreement | None = None
+    closure: ClosureEvidence | None = None
     extra: Mapping[str, Any] = field(default_factory=dict)
 
     @property
@@ -168,7 +171,7 @@ class MobilityEvidence:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data, ready for JSON, under flat names."""
-        nested = ("horizon", "symmetry", "partition", "agreement", "extra")
+        nested = ("horizon", "symmetry", "partition", "agreement", "closure", "extra")
         flat = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in nested}
         for record in (self.horizon, self.partition):
             flat |= (
@@ -179,6 +182,8 @@ class MobilityEvidence:
         if self.agreement:
             flat["agreement"] = [{k: _plain(v) for k, v in vars(e).items()} for e in self.agreement.estimates]
             flat["disagreement"] = self.agreement.disagreement
+        if self.closure:
+            flat["closure"] = self.closure.to_dict()
         return {name: _plain(value) for name, value in {**flat, **self.extra}.items() if value is not None}
 
     @classmethod
@@ -197,7 +202,9 @@ class MobilityEvidence:
         if "agreement" in state:
             rows = tuple(_read(Estimate, row) for row in state["agreement"])
             nested["agreement"] = Agreement(rows, state.get("disagreement", ""))
-        outer = {n: v for n, v in state.items() if n not in ("horizon", "agreement")}
+        if "closure" in state:
+            nested["closure"] = ClosureEvidence.from_dict(state["closure"])
+        outer = {n: v for n, v in state.items() if n not in ("horizon", "agreement", "closure")}
         return replace(_read(cls, outer), **nested)
 
     def summary(self) -> str:
@@ -208,13 +215,14 @@ class MobilityEvidence:
                 "mean": "Phi is the mean over the plateau of Phi(T).",
                 "limit": "Phi is the limit of Phi(T) at T -> 0.",
                 "finite": "The series is smooth: Phi is effective, at the horizon where Phi(T) stops rising.",
+                "residual": "D is the integral of the correlations of what the current leaves over.",
             }
             lines += [rules[self.horizon.rule], self.horizon.doubt()]
         if self.noisy:
             lines.append("Lag 0 is left out because of measurement noise.")
         if self.lifted_by:
             lines.append(f"The diffusion was made positive definite by a change of {100 * self.lifted_by:.2g} %.")
-        lines.append(self.agreement.disagreement if self.agreement else "")
+        lines += [self.agreement.disagreement if self.agreement else "", self.closure.summary() if self.closure else ""]
         return "\n".join(line for line in lines if line)
 
 

@@ -138,7 +138,7 @@ class IntegratedResponse(MobilityStrategy):
             estimate, horizon = infer_effective_of_angles(moments)
             evidence: dict[str, Any] = {"horizon": horizon}
         else:
-            found = _Combined.of(moments, space.symmetry, 0)
+            found = Combined.of(moments, space.symmetry, 0)
             estimate, evidence = found.phi, found.evidence()
         return Inference.of(
             estimate,
@@ -170,7 +170,7 @@ def widening_lags(reach: int, series: TimeSeries) -> np.ndarray:
 
 def _instantaneous(moments: Moments, symmetry: Symmetry):
     """Return the best combination of Phi(T), from lag 1 on where there is measurement noise, and the evidence."""
-    clean, noisy = (_Combined.of(moments, symmetry, first) for first in (0, 1))
+    clean, noisy = (Combined.of(moments, symmetry, first) for first in (0, 1))
     nugget, error = jackknife(
         lambda weights: _excess_at_lag_zero(moments, symmetry, weights, noisy.phi(weights)), moments.groups
     )
@@ -183,7 +183,7 @@ def _instantaneous(moments: Moments, symmetry: Symmetry):
 
 
 @dataclass(frozen=True)
-class _Combined:
+class Combined:
     """The best combination of Phi(T) beyond the lag `first`."""
 
     moments: "Moments | CircleMoments"
@@ -194,7 +194,7 @@ class _Combined:
     combination: Combination
 
     @classmethod
-    def of(cls, moments: "Moments | CircleMoments", symmetry: Symmetry, first: int) -> "_Combined":
+    def of(cls, moments: "Moments | CircleMoments", symmetry: Symmetry, first: int) -> "Combined":
         tau, everything = moments.tau[first:], np.ones(moments.groups)
         fine, coarse = (moments.phi_by_horizon(everything, symmetry, first, stride) for stride in (1, 2))
         others = left_out(lambda weights: moments.phi_by_horizon(weights, symmetry, first), moments.groups)
@@ -234,7 +234,7 @@ def _excess_at_lag_zero(moments: Moments, symmetry: Symmetry, weights: np.ndarra
     return symmetry.joined(drop, len(phi))
 
 
-def _first_step_error(clean: _Combined) -> Matrix:
+def _first_step_error(clean: Combined) -> Matrix:
     """How much of C(0) - C(h) the quadrature may have missed."""
     coarse = clean.moments.phi_by_horizon(np.ones(clean.moments.groups), clean.symmetry, 0, 2)
     return clean.moments.dt * np.abs(quadrature_error(clean.by_horizon, coarse)[0])

@@ -14,13 +14,17 @@ from .quadrature import Exponentials, Frame, integrated, integrated_along, spann
 
 @dataclass(frozen=True)
 class Moments:
-    """Correlations and responses in groups of time, at increasing lags from 0 on; those of (x, s) at the first few."""
+    """Correlations and responses in groups of time, at increasing lags from 0 on; those of (x, s) at the first few.
+
+    `carried` are the correlations of x with the current nu at the same lags, where one is known.
+    """
 
     correlation: LaggedMoments
     response: LaggedMoments
     dt: float
     normalised: bool
     joint: LaggedMoments | None = None
+    carried: LaggedMoments | None = None
     frames: dict[Symmetry, list[Frame]] = field(default_factory=dict)
 
     @classmethod
@@ -29,6 +33,11 @@ class Moments:
     ) -> "Moments":
         correlation = lagged_moments(series.segments, series.segments, lags, groups)
         return cls(correlation, lagged_moments(series.segments, scores, lags, groups), series.dt, normalised)
+
+    def with_current(self, series: TimeSeries, currents: list[Samples]) -> "Moments":
+        """The same, with the correlations of the states with the current."""
+        lags = self.correlation.lags
+        return replace(self, carried=lagged_moments(series.segments, currents, lags, self.groups))
 
     def with_rates(self, series: TimeSeries, scores: list[Samples]) -> "Moments":
         """The same, with what the exponentials between samples need."""
@@ -46,20 +55,26 @@ class Moments:
     def curves(
         self, weights: np.ndarray, symmetry: Symmetry, first: int = 0, stride: int = 1
     ) -> tuple[np.ndarray, ...]:
-        """C(T) - C(T_0), int_{T_0}^T G and G at every lag T from T_0 on, in the blocks of the symmetry."""
+        """C(T) - C(T_0), int_{T_0}^T G and G at every lag T from T_0 on, in the blocks of the symmetry.
+
+        With a current, int < x(tau) nu(x(0))^T > is added to the first: what is left is due to the diffusion.
+        """
         c, g = (symmetry.blocks(m.mean(weights)) for m in (self.correlation, self.response))
         scaling = -np.linalg.inv(g[0]) if self.normalised else None
         chosen = slice(first, None, stride)
         c, g, tau = c[chosen], (g if scaling is None else g @ scaling)[chosen], self.tau[chosen]
+        change = c - c[0]
+        if self.carried is not None:
+            change = change + integrated(symmetry.blocks(self.carried.mean(weights))[chosen], tau)
         if self.joint is None or scaling is None:
-            return c - c[0], integrated(g, tau), g
+            return change, integrated(g, tau), g
         joint = self.joint.mean(weights)
         now, later = (_joint_blocks(joint[lag], symmetry) for lag in (first, first + stride))
         parts = [
             integrated_along(g[:, b], tau, Exponentials.through(now[b], later[b], tau[1] - tau[0], frame), scaling[b])
             for b, frame in enumerate(self._frames(symmetry))
         ]
-        return c - c[0], np.stack(parts, axis=1), g
+        return change, np.stack(parts, axis=1), g
 
     def phi_by_horizon(self, weights: np.ndarray, symmetry: Symmetry, first: int = 0, stride: int = 1) -> LagMatrices:
         """Phi(T) = (int G)^-1 (C(T) - C(T_0)) for every horizon T beyond T_0."""

@@ -41,7 +41,7 @@ class MLP:
     def __post_init__(self):
         object.__setattr__(self, "hidden", checks.integers_at_least("hidden", self.hidden, 1))
 
-    def build(self, dimension: int, *, key: jax.Array, inputs: int | None = None) -> Layers:
+    def build(self, dimension: int, *, key: jax.Array, inputs: int | None = None, outputs: int = 1) -> Layers:
         """Draw fresh weights.
 
         Parameters
@@ -52,12 +52,14 @@ class MLP:
             Random key of the weights.
         inputs : int, optional
             Length of the input where it is not that of the output, such as cos and sin of angles.
+        outputs : int, default 1
+            Number of vectors of that dimension that the network returns, one after the other.
 
         Returns
         -------
         Layers
             The network, a function of one state.
         """
-        sizes = (inputs or dimension, *self.hidden, dimension)
+        sizes = (inputs or dimension, *self.hidden, outputs * dimension)
         keys = jax.random.split(key, len(sizes) - 1)
         return Layers([eqx.nn.Linear(a, b, key=k) for a, b, k in zip(sizes[:-1], sizes[1:], keys)])

@@ -9,7 +9,7 @@ from jaxtyping import Array, Float
 
 
 class AbstractNetwork(eqx.Module):
-    """A map from one standardised state to one vector of the same length. Every subclass is final.
+    """A map from one standardised state to one vector of the same length, or to several. Every subclass is final.
 
     How it runs fast, over many states or steps, is registered elsewhere (`forms`), for its class.
     """
@@ -23,5 +23,8 @@ class NetworkStrategy(Protocol):
     """A description of a network."""
 
     def build(self, dimension: int, *, key: jax.Array) -> AbstractNetwork:
-        """Draw fresh weights for a state of that dimension."""
+        """Draw fresh weights for a state of that dimension.
+
+        With a further argument `outputs` the network can learn the current velocity beside the score.
+        """
         ...

@@ -38,6 +38,17 @@ class _Kind(NamedTuple):
     rebuild: Callable[[dict[str, Any], int], AbstractNetwork]
 
 
+def _further_outputs(outputs: int, inputs: int) -> dict[str, int]:
+    """Say how many vectors a network returns, where it is more than one."""
+    return {"outputs": outputs // inputs} if outputs > inputs else {}
+
+
+def _build(kind: Any, settings: dict[str, Any], dimension: int) -> AbstractNetwork:
+    further = {"outputs": settings["outputs"]} if "outputs" in settings else {}
+    own = {name: value for name, value in settings.items() if name != "outputs"}
+    return kind(**own).build(dimension, key=jax.random.key(0), **further)
+
+
 def _rebuild_on_circles(settings: dict[str, Any], dimension: int) -> OnCircles:
     inputs = dimension + sum(period is not None for period in settings["periods"])
     layers = MLP(tuple(settings["network"]["hidden"])).build(dimension, key=jax.random.key(0), inputs=inputs)
@@ -47,18 +58,25 @@ def _rebuild_on_circles(settings: dict[str, Any], dimension: int) -> OnCircles:
 _KINDS = {
     "MLP": _Kind(
         Layers,
-        lambda network: {"hidden": [layer.weight.shape[0] for layer in network.layers[:-1]]},
-        lambda settings, dimension: MLP(**settings).build(dimension, key=jax.random.key(0)),
+        lambda network: {
+            "hidden": [layer.weight.shape[0] for layer in network.layers[:-1]],
+            **_further_outputs(network.layers[-1].weight.shape[0], network.layers[0].weight.shape[1]),
+        },
+        lambda settings, dimension: _build(MLP, settings, dimension),
     ),
     "UNet1D": _Kind(
         UNet,
-        lambda network: asdict(network.description) | {"multipliers": list(network.description.multipliers)},
-        lambda settings, dimension: UNet1D(**settings).build(dimension, key=jax.random.key(0)),
+        lambda network: asdict(network.description)
+        | {"multipliers": list(network.description.multipliers)}
+        | _further_outputs(len(network.out.bias), network.description.channels),
+        lambda settings, dimension: _build(UNet1D, settings, dimension),
     ),
     "Residual": _Kind(
         Residual,
-        lambda network: {"network": describe_network(network.network)},
-        lambda settings, size: Residual(jnp.zeros((size, size)), rebuild_network(settings["network"], size)),
+        lambda network: {"network": describe_network(network.network)} | _further_outputs(*network.linear.shape),
+        lambda settings, size: Residual(
+            jnp.zeros((size * settings.get("outputs", 1), size)), rebuild_network(settings["network"], size)
+        ),
     ),
     "Sum": _Kind(
         Sum,

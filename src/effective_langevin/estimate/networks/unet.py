@@ -84,7 +84,7 @@ class UNet(AbstractNetwork):
         x: Float[Array, "batch var"],
         low_precision: bool = False,
         apply: Callable[[Block, Fields], Fields] | None = None,
-    ) -> Float[Array, "batch var"]:
+    ) -> Float[Array, "batch output"]:
         """Map many states; a normalisation uses the statistics of the batch. `apply` replaces the call of a block."""
         apply = apply or (lambda block, h: block(h, low_precision))
         h = x.reshape(len(x), self.description.channels, -1).transpose(0, 2, 1)
@@ -97,7 +97,7 @@ class UNet(AbstractNetwork):
         for block, skip in zip(self.decoder, reversed(skips)):
             wider = jnp.repeat(h, 2, axis=1)[:, : skip.shape[1]]
             h = apply(block, jnp.concatenate([wider, skip], axis=-1))
-        return self.out(h).transpose(0, 2, 1).reshape(x.shape)
+        return self.out(h).transpose(0, 2, 1).reshape(len(x), -1)
 
     def freeze(self, x: Float[Array, "batch var"]) -> "UNet":
         """Freeze the normalisations at their statistics over `x`, folded into the convolutions."""
@@ -148,7 +148,7 @@ class UNet1D:
         object.__setattr__(self, "multipliers", checks.integers_at_least("multipliers", self.multipliers, 1))
         checks.one_of("normalization", self.normalization, ("batch", "none"))
 
-    def build(self, dimension: int, *, key: jax.Array) -> UNet:
+    def build(self, dimension: int, *, key: jax.Array, outputs: int = 1) -> UNet:
         """Draw fresh weights; the last layer starts at zero.
 
         Parameters
@@ -157,6 +157,8 @@ class UNet1D:
             Number of variables: `channels` times the number of points.
         key : jax.Array
             Random key of the weights.
+        outputs : int, default 1
+            Number of vectors of that dimension that the network returns, one after the other.
 
         Returns
         -------
@@ -182,6 +184,6 @@ class UNet1D:
         down = [Convolution.fresh(w, w, 2, 2, key=next(keys)) for w in widths]
         above = [2 * widths[-1], *widths[:0:-1]]
         decoder = [block(a + b, b) for a, b in zip(above, widths[::-1])]
-        out = Convolution.fresh(widths[0], self.channels, 1, key=next(keys))
+        out = Convolution.fresh(widths[0], outputs * self.channels, 1, key=next(keys))
         out = Convolution(jnp.zeros_like(out.weight), out.bias)
         return UNet(encoder, down, block(widths[-1], 2 * widths[-1]), decoder, out, self)

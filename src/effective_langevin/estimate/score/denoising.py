@@ -1,5 +1,6 @@
 """Denoising score matching: the network predicts the noise that was added (paper, Sec. II.A)."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,7 +12,7 @@ from ..._core import checks, keys
 from ..._core.types import Samples
 from ...execution.batches import evaluate_batch
 from ...execution.compilation import soon_compiled
-from ..networks import MLP, NetworkStrategy, OnCircles, Residual, freeze, scale
+from ..networks import MLP, NetworkStrategy, OnCircles, Residual, UNet1D, freeze, scale
 from ..space import StateSpace
 from ..symmetry import Symmetry
 from .evidence import LearnedScore, ScoreEvidence
@@ -103,8 +104,20 @@ class DenoisingScore(ScoreStrategy):
         """Support lines, and angles if the network takes cos and sin in their place."""
         return not space.angles or isinstance(self.network, MLP)
 
-    def learn(self, train: Samples, held_out: Samples, *, space: StateSpace, key: jax.Array) -> LearnedScore:
-        """Choose the smoothing width unless it is given, then train at it."""
+    def learns_velocities(self, space: StateSpace) -> bool:
+        """On lines, with a network that can have more outputs."""
+        return not space.angles and isinstance(self.network, MLP | UNet1D)
+
+    def learn(
+        self,
+        train: Samples,
+        held_out: Samples,
+        *,
+        space: StateSpace,
+        key: jax.Array,
+        velocities: Sequence[Samples] | None = None,
+    ) -> LearnedScore:
+        """Choose the smoothing width unless it is given, then train at it, with the velocities if they are given."""
         level, choice, gain = self.noise_level, None, None
         if level is None:
             epochs = max(1, self.epochs // _PILOT)
@@ -113,13 +126,23 @@ class DenoisingScore(ScoreStrategy):
                 held_out,
                 key=keys.named(key, "noise level"),
             )
-        score, history = self._fit(train, held_out, level, self.epochs, space, key=key)
+        score, history = self._fit(train, held_out, level, self.epochs, space, key=key, velocities=velocities)
         if self.noise_level is None and not space.angles:
             gain_key = keys.named(key, "gain")
             score, level, gain = gaussian_if_as_good(score, level, train, held_out, space, key=gain_key)
         return LearnedScore(score, level, ScoreEvidence(choice, gain, **history))
 
-    def _fit(self, samples: Samples, held_out: Samples, sigma: float, epochs: int, space: StateSpace, *, key):
+    def _fit(
+        self,
+        samples: Samples,
+        held_out: Samples,
+        sigma: float,
+        epochs: int,
+        space: StateSpace,
+        *,
+        key: jax.Array,
+        velocities: Sequence[Samples] | None = None,
+    ) -> tuple[Score, dict[str, Any]]:
         schedule = Schedule(
             epochs,
             max(1, self.epoch_samples // self.batch),
@@ -128,34 +151,46 @@ class DenoisingScore(ScoreStrategy):
             self.average,
             self.patience,
         )
-        data = (jnp.asarray(samples, jnp.float32), jnp.float32(sigma))
+        # The score is -1 / sigma times what the network returns; so are velocities, in their unit.
+        moving = () if velocities is None else tuple(jnp.asarray(-sigma * v, jnp.float32) for v in velocities)
+        data = (jnp.asarray(samples, jnp.float32), jnp.float32(sigma), *moving[:1])
         trained = train(
-            self._build_network(samples, sigma, space, key=keys.named(key, "network")),
+            self._build_network(samples, sigma, space, *moving[:1], key=keys.named(key, "network")),
             Denoising(space.symmetry, self.batch, self.antithetic),
             data,
             schedule,
             key=keys.named(key, "training"),
-            label="Training the score",
-            held_out=perturbed_pairs(held_out, sigma, key=keys.named(key, "held out")),
+            label="Training the score and the current" if moving else "Training the score",
+            held_out=perturbed_pairs(held_out, sigma, *moving[1:], key=keys.named(key, "held out")),
         )
         network = scale(freeze_over_samples(trained.network, data, key=keys.named(key, "frozen")), -1 / sigma)
         return Score.trained_on(samples, network, sigma, tail=0.0, angles=space.angles), trained.history()
 
-    def _build_network(self, samples: Samples, sigma: float, space: StateSpace, *, key: jax.Array):
-        """Build the network beside the Gaussian score; by itself on circles, where there is none."""
+    def _build_network(self, samples: Samples, sigma: float, space: StateSpace, *velocities: Any, key: jax.Array):
+        """Build the network beside the Gaussian score; by itself on circles, where there is none.
+
+        With velocities it has as many outputs again, beside the velocity of a linear process.
+        """
         size = samples.shape[1]
         if space.angles and isinstance(self.network, MLP):
             return OnCircles(self.network.build(size, key=key, inputs=len(space.owners)), space.periods)
-        network = self.network.build(size, key=key)
+        further: dict[str, Any] = {"outputs": 2} if velocities else {}
+        network = self.network.build(size, key=key, **further)
         if not self.precondition:
             return network
-        covariance = space.symmetry.project(covariance_matrix(samples, sigma))
-        return Residual(jnp.asarray(sigma * np.linalg.inv(covariance), jnp.float32), network)
+        precision = np.linalg.inv(space.symmetry.project(covariance_matrix(samples, sigma)))
+        linear = [sigma * precision]
+        for velocity in velocities:
+            linear.append(space.symmetry.project(np.asarray(velocity).T @ samples / len(samples)) @ precision)
+        return Residual(jnp.asarray(np.concatenate(linear), jnp.float32), network)
 
 
 @dataclass(frozen=True)
 class Denoising:
-    """1/2 < |eps(x + sigma z) - z|^2 > over random batches, moved around by the symmetry."""
+    """1/2 < |eps(x + sigma z) - z|^2 > over random batches, moved around by the symmetry.
+
+    Beside it, where velocities v are given, 1/2 < |w(x + sigma z) - v|^2 > / sigma^2 with w the further outputs.
+    """
 
     symmetry: Symmetry
     batch: int
@@ -166,8 +201,8 @@ class Denoising:
 
         def draw(rows, key):
             orbit_key, noise_key = jax.random.split(key)
-            x = self.symmetry.moved(data[0][rows], key=orbit_key)
-            return x, jax.random.normal(noise_key, x.shape)
+            x, *velocity = (self.symmetry.moved(part[rows], key=orbit_key) for part in (data[0], *data[2:]))
+            return x, jax.random.normal(noise_key, x.shape), *velocity
 
         return jax.vmap(draw)(*self.rows(data, steps, key=key))
 
@@ -191,27 +226,40 @@ class Denoising:
 
     def loss(self, network, data, batch):
         """Return the denoising loss of one batch."""
-        (x, z), sigma = batch, data[1]
+        (x, z, *velocity), sigma = batch, data[1]
         if self.antithetic:
-            x, z = jnp.concatenate([x, x]), jnp.concatenate([z, -z])
-        return mean_square(evaluate_batch(network, x + sigma * z, low_precision=True) - z)
+            x, z, velocity = _twice(x), jnp.concatenate([z, -z]), [_twice(v) for v in velocity]
+        found = evaluate_batch(network, x + sigma * z, low_precision=True)
+        return self._both(found, z, velocity, sigma)
 
     def held_out_loss(self, network, held_out):
         """Return the denoising loss at fixed states and fixed noise."""
-        y, z = held_out
-        return mean_square(evaluate_batch(network, y) - z)
+        (y, z, sigma), *velocity = held_out[:3], *held_out[3:]
+        return self._both(evaluate_batch(network, y), z, velocity, sigma)
+
+    @staticmethod
+    def _both(found, z, velocity, sigma):
+        size = z.shape[1]
+        rest = sum((mean_square((found[:, size:] - v) / sigma) for v in velocity), jnp.zeros(()))
+        return mean_square(found[:, :size] - z) + rest
 
 
-def perturbed_pairs(samples: Samples, sigma: float, *, key: jax.Array) -> tuple[jax.Array, jax.Array]:
-    """Return y = x +- sigma z and +-z, for samples spread over the whole record."""
-    x = jnp.asarray(samples[:: max(1, 2 * len(samples) // _HELD_OUT)], jnp.float32)
+def perturbed_pairs(samples: Samples, sigma: float, *velocities: jax.Array, key: jax.Array) -> tuple[jax.Array, ...]:
+    """Return y = x +- sigma z, +-z, sigma and the velocities, for samples spread over the whole record."""
+    some = slice(None, None, max(1, 2 * len(samples) // _HELD_OUT))
+    x = jnp.asarray(samples[some], jnp.float32)
     z = jax.random.normal(key, x.shape)
-    return jnp.concatenate([x + sigma * z, x - sigma * z]), jnp.concatenate([z, -z])
+    y, kicks = jnp.concatenate([x + sigma * z, x - sigma * z]), jnp.concatenate([z, -z])
+    return y, kicks, jnp.float32(sigma), *(_twice(v[some]) for v in velocities)
+
+
+def _twice(x: jax.Array) -> jax.Array:
+    return jnp.concatenate([x, x])
 
 
 def freeze_over_samples(network: Any, data, *, key: jax.Array) -> Any:
     """Freeze any normalisation of a network at its statistics over perturbed training samples."""
-    samples, sigma = data
+    samples, sigma = data[:2]
     x = samples[jax.random.randint(key, (min(len(samples), _HELD_OUT),), 0, len(samples))]
     return _freeze(network, x + sigma * jax.random.normal(key, x.shape))
 

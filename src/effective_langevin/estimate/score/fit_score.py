@@ -9,13 +9,14 @@ import jax
 import numpy as np
 
 from ..._core import keys
-from ..._core.types import Matrix, Samples
+from ..._core.types import Matrix, Samples, Vector
 from ...data import TimeSeries
+from ...statistics.velocities import differentiate, trim
 from ..space import StateSpace
 from .calibration import calibration_matrix, perturbed, stein_error, stein_matrix
 from .evidence import LearnedScore, ScoreEvidence
 from .preconditioning import covariance_matrix, noise_frame, restoring_map
-from .score import Score
+from .score import OutputsOf, Score, evaluate_everywhere
 
 _STEIN_PARTS = 10
 _RESTORED = 1 << 17
@@ -35,9 +36,16 @@ class ScoreStrategy(ABC):
         """Tell whether the score can be learned on this space; where it cannot, angles become cos and sin."""
         return not space.angles
 
+    def learns_velocities(self, space: StateSpace) -> bool:
+        """Tell whether the network of the score can learn the mean velocity at each state beside it."""
+        return False
+
     @abstractmethod
     def learn(self, train: Samples, held_out: Samples, *, space: StateSpace, key: jax.Array) -> LearnedScore:
-        """Learn the score of standardised samples in time order, not yet calibrated."""
+        """Learn the score of standardised samples in time order, not yet calibrated.
+
+        A strategy that `learns_velocities` takes them as a further argument: those of both parts.
+        """
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -45,7 +53,7 @@ class ScoreFit:
     """A learned score of the smoothed data, x + sigma W^-1 z, with what is known about its quality.
 
     Without a `frame` W the noise is the same in all directions. `restoring` gives expected clean states the spread of
-    clean ones.
+    clean ones. With a `velocity_unit` the network has learned the mean velocity too, in that unit of each variable.
     """
 
     function: Score
@@ -56,6 +64,7 @@ class ScoreFit:
     evidence: ScoreEvidence = field(default_factory=ScoreEvidence)
     frame: Matrix | None = None
     restoring: Matrix | None = None
+    velocity_unit: Vector | None = None
 
     def __repr__(self) -> str:
         return (
@@ -115,26 +124,36 @@ class ScoreFit:
         return expected if self.restoring is None else expected @ self.restoring.T.astype(np.float32)
 
 
-def estimate_score(series: TimeSeries, strategy: ScoreStrategy, space: StateSpace, *, key: jax.Array) -> ScoreFit:
+def estimate_score(
+    series: TimeSeries, strategy: ScoreStrategy, space: StateSpace, *, key: jax.Array, velocities: bool = False
+) -> ScoreFit:
     """Learn the score on the training part of a standardised series; calibrate it; judge it on the held-out part.
 
     V = < s(y) y^T > over y = x + noise is -I for a perfect score (Stein). The calibrated score is -V^-1 s with V from
     the training part, and the V reported is that of the held-out part, both projected on the symmetry. All of it
-    happens in the frame W of the noise.
+    happens in the frame W of the noise. With `velocities` the network of the score learns the mean velocity as well.
     """
-    train, held_out = (part.stacked(np.float32) for part in series.split())
+    parts = series.split()
+    moving, unit = {}, None
+    if velocities:
+        unit = _velocity_unit(series, space)
+        moving = {"velocities": [np.concatenate(differentiate(part.segments, part.dt)) / unit for part in parts]}
+        parts = [part.with_segments(trim(part.segments)) for part in parts]
+    train, held_out = (part.stacked(np.float32) for part in parts)
     covariance = space.symmetry.project(covariance_matrix(np.concatenate([train, held_out])))
     tests = space.stein_tests(train)
     frame = None if tests else noise_frame(covariance, strategy.narrowest)
     if frame is not None:
         train, held_out = (part @ frame.astype(np.float32) for part in (train, held_out))
     learn_key = keys.named(key, "learn")
-    learned = LearnedScore.from_result(strategy.learn(train, held_out, space=space, key=learn_key))
+    learned = LearnedScore.from_result(strategy.learn(train, held_out, space=space, key=learn_key, **moving))
     score, level, evidence = learned.function, learned.noise_level, learned.evidence
     if strategy.calibrate:
         stein = stein_matrix(score.over, train, level, key=keys.named(key, "calibration"), tests=tests)
         score = score.scaled_by(calibration_matrix(space.symmetry.project(stein)))
         evidence = replace(evidence, stein_before_calibration=tuple(map(tuple, stein.tolist())))
+    if unit is not None and score.network is not None:
+        score = _calibrate_velocities(score, level, train, space, unit, frame, key=keys.named(key, "velocities"))
     parts = [
         space.symmetry.project(stein_matrix(score.over, part, level, key=keys.named(key, f"stein {i}"), tests=tests))
         for i, part in enumerate(np.array_split(held_out, _STEIN_PARTS))
@@ -145,8 +164,28 @@ def estimate_score(series: TimeSeries, strategy: ScoreStrategy, space: StateSpac
         parts, restoring = [frame @ part @ inverse for part in parts], inverse @ restoring @ frame
     stein, uncertainty = np.mean(parts, axis=0), np.std(parts, axis=0, ddof=1) / np.sqrt(_STEIN_PARTS)
     error = float(np.linalg.norm(uncertainty) / np.sqrt(len(stein)))
-    fit = ScoreFit(score.in_frame(frame), level, stein, error, covariance, evidence, frame, restoring)
+    unit = unit if score.network is not None else None
+    fit = ScoreFit(score.in_frame(frame), level, stein, error, covariance, evidence, frame, restoring, unit)
     return replace(fit, covariance=covariance + fit.blur)
+
+
+def _calibrate_velocities(
+    score: Score, level: float, samples: Samples, space: StateSpace, unit: Vector, frame: Matrix | None, *, key: jax.Array
+) -> Score:
+    """Add a linear term to the learned velocities nu, so that < nu y^T > is antisymmetric: nu must not change C."""
+    some = samples[:: -(-len(samples) // _RESTORED)]
+    y, back = perturbed(some, level, key=key), np.eye(len(unit)) if frame is None else np.linalg.inv(frame)
+    velocities = evaluate_everywhere(OutputsOf(score), y)[:, len(unit) :]
+    carried = unit[:, None] * space.symmetry.project(velocities.T.astype(float) @ y / len(y)) @ back
+    covariance = back @ space.symmetry.project(covariance_matrix(y)) @ back
+    linear = -0.5 * (carried + carried.T) @ np.linalg.inv(covariance) @ back / unit[:, None]
+    return score.with_linear(np.concatenate([np.zeros_like(linear), linear]))
+
+
+def _velocity_unit(series: TimeSeries, space: StateSpace) -> Vector:
+    """Return the size of the velocity of each variable, the same for variables that the symmetry makes equal."""
+    velocity = np.concatenate(differentiate(series.segments, series.dt))
+    return np.sqrt(np.diagonal(space.symmetry.project(velocity.T @ velocity / len(velocity))))
 
 
 def _find_restoring_map(score: Score, level: float, samples: Samples, space: StateSpace, *, key: jax.Array) -> Matrix:

@@ -7,6 +7,7 @@ from typing import Any
 import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
+from jax.scipy.linalg import block_diag
 from jaxtyping import Array, Float
 
 from ..._core.types import Matrix, Samples, Vector
@@ -26,7 +27,7 @@ class Score(eqx.Module):
     Without a network it is the Gaussian score, -precision x; with one, the Gaussian is what remains beyond the box
     [low, high] where the network was trained and may point anywhere: from the nearest point of the box outwards its
     score fades, never pointing further out, and -precision (x - nearest point) takes over. No state escapes. A network
-    may have absorbed the gain.
+    may have absorbed the gain. It may have further outputs beside the score, which fade beyond the box: `outputs`.
     """
 
     precision: Float[Array, "var var"]
@@ -68,29 +69,43 @@ class Score(eqx.Module):
     def in_batch(
         self, x: Float[Array, "batch var"], after: Float[Array, "var var"] | None = None
     ) -> Float[Array, "batch var"]:
-        """Return grad ln p at each state of a batch; with a matrix `after`, that matrix times it."""
-        if self.frame is None:
-            values, matrix = self._within(x), after
-        else:
-            values = self._within(times(self.frame, x))
-            matrix = self.frame if after is None else times(after, self.frame.T).T
-        return _times(matrix, values)
+        """Return grad ln p at each state of a batch; with a matrix `after`, that matrix times all outputs."""
+        size, values = x.shape[1], self._within(_times(self.frame, x))
+        if after is None:
+            return _times(self.frame, values[:, :size])
+        if self.frame is not None:
+            after = jnp.concatenate([times(after[:, :size], self.frame.T).T, after[:, size:]], axis=1)
+        return times(after, values)
 
-    def _within(self, x: Float[Array, "batch var"]) -> Float[Array, "batch var"]:
+    def outputs(self, x: Float[Array, "batch var"]) -> Float[Array, "batch output"]:
+        """Return grad ln p at each state, and the further outputs of the network beside it."""
+        size, values = x.shape[1], self._within(_times(self.frame, x))
+        return jnp.concatenate([_times(self.frame, values[:, :size]), values[:, size:]], axis=1)
+
+    def _within(self, x: Float[Array, "batch var"]) -> Float[Array, "batch output"]:
         """The same in the frame."""
         if self.network is None:
             return -_times(self.gain, times(self.precision, x))
         inside = jnp.clip(x, self.low, self.high)
         beyond = x - inside
-        value = _times(self.gain, evaluate_batch(self.network, inside))
+        found = evaluate_batch(self.network, inside)
+        value = _times(self.gain, found[:, : x.shape[1]])
         outwards = value * beyond > 0
         fade = jnp.exp(-0.25 * jnp.sum(beyond**2, axis=1, keepdims=True) ** 2)
-        return fade * jnp.where(outwards, 0.0, value) - times(self.precision, beyond)
+        score = fade * jnp.where(outwards, 0.0, value) - times(self.precision, beyond)
+        return score if found.shape == x.shape else jnp.concatenate([score, fade * found[:, x.shape[1] :]], axis=1)
 
     def scaled_by(self, matrix: Matrix) -> "Score":
         """Return the score multiplied by a matrix (within the box)."""
         gain = matrix if self.gain is None else matrix @ np.asarray(self.gain, float)
         return replace(self, gain=jnp.asarray(gain, jnp.float32))
+
+    def with_linear(self, matrix: Matrix) -> "Score":
+        """Return the score with a linear function of the state added to the outputs of its network."""
+        linear = jnp.asarray(matrix, jnp.float32)
+        if isinstance(self.network, Residual):
+            return replace(self, network=Residual(self.network.linear + linear, self.network.network))
+        return replace(self, network=Residual(linear, self.network))
 
     def in_frame(self, frame: Matrix | None) -> "Score":
         """Return the score of x, from that of W x for a symmetric W."""
@@ -106,26 +121,47 @@ class Score(eqx.Module):
             return self
         beside_linear = isinstance(self.network, Residual)
         network = lower(self.network, len(self.low), low_precision and beside_linear)
-        absorbed = absorb_matrix(network, self.gain) if beside_linear and self.gain is not None else None
+        absorbed = None
+        if beside_linear and self.gain is not None:
+            further = len(self.network.linear) - len(self.low)
+            absorbed = absorb_matrix(network, block_diag(self.gain, jnp.eye(further)) if further else self.gain)
         return replace(self, network=network) if absorbed is None else replace(self, network=absorbed, gain=None)
 
     def over(self, samples: Samples) -> Samples:
         """Return grad ln p at many states, in blocks of bounded memory, on all cores of a CPU."""
-        block = int(np.clip(_power_of_two(len(samples)) // 4, *_CACHED_BLOCKS)) if one_cpu() else _BLOCK
-        score = self.lower()
+        return evaluate_everywhere(self.lower(), samples)
 
-        def evaluate(i: int) -> Samples:
-            part = samples[i : i + block]
-            # Rows of zeros up to a power of two: few programs serve samples of every number.
-            filled = np.pad(part, ((0, _power_of_two(len(part)) - len(part)), (0, 0)))
-            return np.asarray(_evaluate(score, filled))[: len(part)]
 
-        return np.concatenate(on_all_cores(evaluate, range(0, len(samples), block)) or [np.empty(samples.shape)])
+def evaluate_everywhere(function: Callable, samples: Samples) -> np.ndarray:
+    """Evaluate a function of one state at many, in blocks of bounded memory, on all cores of a CPU."""
+    block = int(np.clip(_power_of_two(len(samples)) // 4, *_CACHED_BLOCKS)) if one_cpu() else _BLOCK
+
+    def evaluate(i: int) -> Samples:
+        part = samples[i : i + block]
+        # Rows of zeros up to a power of two: few programs serve samples of every number.
+        filled = np.pad(part, ((0, _power_of_two(len(part)) - len(part)), (0, 0)))
+        return np.asarray(_evaluate(function, filled))[: len(part)]
+
+    return np.concatenate(on_all_cores(evaluate, range(0, len(samples), block)) or [np.empty(samples.shape)])
+
+
+class OutputsOf(eqx.Module):
+    """All outputs of a score's network at one state: the score, and what was learned beside it."""
+
+    score: Score
+
+    def __call__(self, x: Float[Array, " var"]) -> Float[Array, " output"]:
+        return self.score.outputs(x[None])[0]
 
 
 @evaluate_batch.register
 def _(score: Score, x, low_precision: bool = False):
     return score.in_batch(x)
+
+
+@evaluate_batch.register
+def _(outputs: OutputsOf, x, low_precision: bool = False):
+    return outputs.score.outputs(x)
 
 
 def _times(matrix: Float[Array, "var var"] | None, values: Float[Array, "batch var"]) -> Float[Array, "batch var"]:
@@ -137,5 +173,5 @@ def _power_of_two(least: int) -> int:
 
 
 @soon_compiled
-def _evaluate(score: Score, samples):
-    return over_members(score, jnp.asarray(samples, jnp.float32))
+def _evaluate(function, samples):
+    return over_members(function, jnp.asarray(samples, jnp.float32))

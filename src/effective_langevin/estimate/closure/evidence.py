@@ -1,0 +1,92 @@
+"""What was found about a closure that depends on the state, as typed records."""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields
+from typing import Any
+
+from ..._core.format import plus_minus, short
+
+KINDS = {
+    "constant": "a constant mobility",
+    "current": "a constant diffusion and a current that depends on the state",
+    "diffusion": "a diffusion that depends on the state, without a current",
+    "both": "a diffusion and a current that depend on the state",
+}
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A closure that was tried: its mean held-out score, its excess over the best, and the error of that excess.
+
+    The score is the energy score of ensemble forecasts at the lags of the `ClosureChoice`; less is better.
+    """
+
+    kind: str
+    score: float
+    excess: float
+    standard_error: float
+
+
+@dataclass(frozen=True)
+class ClosureChoice:
+    """The closures tried, simplest first, and which of them was taken."""
+
+    lags: tuple[int, ...]
+    candidates: tuple[Candidate, ...]
+    chosen: str
+
+    def summary(self) -> str:
+        """Say what was taken and what the others did."""
+        tried = "; ".join(
+            f"{c.kind} {short(c.score)} (above the best by {plus_minus(c.excess, c.standard_error)})"
+            for c in self.candidates
+        )
+        return f"Closure chosen by held-out forecasts: {self.chosen}. Energy scores: {tried}."
+
+
+@dataclass(frozen=True)
+class ClosureEvidence:
+    """How current and diffusion were found.
+
+    `kind` is one of `KINDS`. `current_error` is |sym < nu x^T >| / |< nu nu^T >| on held-out samples, zero for the
+    exact current. `explained` is the share of the squared velocity that the current explains there, and `white` tells
+    whether what it leaves over is white noise.
+    """
+
+    kind: str
+    current_by: str = ""
+    degree: int | None = None
+    diffusion_form: str = "constant"
+    diffusion_degree: int = 0
+    current_error: float | None = None
+    current_error_se: float | None = None
+    explained: tuple[float, ...] | None = None
+    white: bool | None = None
+    choice: ClosureChoice | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data, ready for JSON."""
+        return {name: value for name, value in asdict(self).items() if value is not None}
+
+    @classmethod
+    def from_dict(cls, state: Mapping[str, Any]) -> "ClosureEvidence":
+        """Undo `to_dict`."""
+        known = {f.name: state[f.name] for f in fields(cls) if f.name in state}
+        if known.get("explained") is not None:
+            known["explained"] = tuple(known["explained"])
+        if choice := known.get("choice"):
+            tried = tuple(Candidate(**candidate) for candidate in choice["candidates"])
+            known["choice"] = ClosureChoice(tuple(choice["lags"]), tried, choice["chosen"])
+        return cls(**known)
+
+    def summary(self) -> str:
+        """Say in a few lines what the closure is and how good its current is."""
+        lines = [f"The model has {KINDS[self.kind]}."]
+        if self.current_by:
+            lines.append(f"The current was found by {self.current_by}.")
+        if self.current_error is not None:
+            error = plus_minus(self.current_error, self.current_error_se or 0.0)
+            lines.append(f"current_error {error}: the exact current has 0.")
+        if self.choice:
+            lines.append(self.choice.summary())
+        return "\n".join(lines)

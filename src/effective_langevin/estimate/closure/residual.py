@@ -1,0 +1,104 @@
+"""A constant diffusion beside a known current: from what the current leaves over of the motion.
+
+White noise is left over of a diffusion. Then D int_0^T G = C(T) - C(0) + int_0^T < x(tau) nu(x(0))^T > dtau at every
+horizon T. Of smooth motion something smooth is left over, dv = dx/dt - nu, which acts like noise beyond its
+correlation time: D = int_0^T < dv(tau) dv(0)^T > dtau (Green-Kubo).
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..._core.types import LagMatrices, Matrix, Samples
+from ...data import TimeSeries
+from ...statistics.integral_time import error_groups, integral_times
+from ...statistics.lags import lagged_moments
+from ...statistics.regime import BALLISTIC, squared_steps
+from ...statistics.velocities import differentiate, trim
+from ..mobility.evidence import HorizonEvidence
+from ..mobility.response import Combined
+from ..mobility.responses import Moments
+from ..symmetry import Symmetry
+
+_WINDOW = 5.0  # horizon of Green-Kubo in units of the correlation time of what is left over
+_LONGEST = 256
+
+
+@dataclass(frozen=True, eq=False)
+class ResidualDiffusion:
+    """D from groups of time counted so many times each, and its dependence on the horizon."""
+
+    estimate: Callable[[np.ndarray], Matrix]
+    groups: int
+    horizon: HorizonEvidence
+    white: bool
+
+
+def infer_diffusion(
+    series: TimeSeries,
+    scores: Sequence[Samples],
+    currents: Sequence[Samples],
+    symmetry: Symmetry,
+    others: Sequence[Samples] | None = None,
+) -> ResidualDiffusion:
+    """Return the D that belongs to a current, given the score and the current at every sample.
+
+    Where the current was evaluated at perturbed states, `others` are its values with other noise: products of the two
+    then hold no noise.
+    """
+    times = integral_times(series.segments, series.dt)
+    groups = error_groups(series.segments, series.dt, times)
+    if _leaves_white_noise(series, currents):
+        lags = np.arange(2 * (int(np.clip(0.5 * times.min() / series.dt, 8, 24)) // 2) + 1)
+        moments = Moments.of(series, list(scores), lags, groups, True).with_rates(series, list(scores))
+        combined = Combined.of(moments.with_current(series, list(currents)), symmetry, 0)
+        return ResidualDiffusion(
+            lambda weights: _positive(combined.phi(weights)), groups, combined.evidence()["horizon"], True
+        )
+    return _green_kubo(series, currents, others or currents, symmetry, groups)
+
+
+def _leaves_white_noise(series: TimeSeries, currents: Sequence[Samples]) -> bool:
+    """Tell from the steps over one and two intervals whether the path without its current is a diffusion."""
+    rest = [
+        np.cumsum(np.diff(x, axis=0) - 0.5 * series.dt * (nu[1:] + nu[:-1]), axis=0)
+        for x, nu in zip(series.segments, currents)
+        if len(x) > 3
+    ]
+    sums, pairs = squared_steps(rest, np.array([1, 2]), 1)
+    squares = sums[0].sum(axis=1) / pairs[0]
+    return bool(np.log2(squares[1] / max(squares[0], 1e-300)) - 1 <= BALLISTIC)
+
+
+def _green_kubo(
+    series: TimeSeries, currents: Sequence[Samples], others: Sequence[Samples], symmetry: Symmetry, groups: int
+) -> ResidualDiffusion:
+    """Integrate the correlations of what is left over up to a few of its correlation times."""
+    velocities = differentiate(series.segments, series.dt)
+    first, second = ([v - nu for v, nu in zip(velocities, trim(given))] for given in (currents, others))
+    first, second = ([part for part in parts if len(part)] for parts in (first, second))
+    lags = np.arange(min(_LONGEST, max(len(part) for part in first) // 4) + 1)
+    moments = lagged_moments(first, second, lags, groups)
+    tau = series.dt * lags
+
+    def curve(weights: np.ndarray) -> LagMatrices:
+        found = symmetry.project(moments.mean(weights))
+        steps = 0.5 * series.dt * (found[1:] + found[:-1])
+        return np.cumsum(0.5 * (steps + np.swapaxes(steps, 1, 2)), axis=0)
+
+    whole = curve(np.ones(groups))
+    total, start = np.trace(whole, axis1=1, axis2=2), np.trace(moments.mean()[0])
+    correlation_time = np.maximum(total / max(start, 1e-300), 0)
+    reached = np.flatnonzero(tau[1:] >= _WINDOW * correlation_time)
+    end = int(reached[0]) if len(reached) else len(lags) - 2
+    horizon = HorizonEvidence(
+        rule="residual", horizons=tau[1:], phi=whole if whole.shape[1] <= 8 else None, chosen=tau[1:][[end]]
+    )
+    return ResidualDiffusion(lambda weights: _positive(curve(weights)[end]), groups, horizon, False)
+
+
+def _positive(matrix: Matrix) -> Matrix:
+    """The symmetric part, without its negative eigenvalues: no noise where the data show none."""
+    values, vectors = np.linalg.eigh(0.5 * (matrix + matrix.T))
+    return vectors * np.maximum(values, 0.0) @ vectors.T
