@@ -36,7 +36,7 @@ from .estimator import LangevinEstimator
 from .fit import fit
 from .model import LangevinModel, load, match_variances
 from .predict import predict_held_out
-from .simulate import EulerMaruyama, ExponentialEuler, LeimkuhlerMatthews, StochasticHeun
+from .simulate import EulerMaruyama, ExponentialEuler, LeimkuhlerMatthews, StochasticHeun, StochasticMidpoint
 from .validate import Validation, validate
 
 if TYPE_CHECKING:
@@ -78,6 +78,7 @@ __all__ = [
     "Standardizer",
     "StateDependent",
     "StochasticHeun",
+    "StochasticMidpoint",
     "TimeSeries",
     "Translations",
     "TranslationsAndReflections",

@@ -37,6 +37,7 @@ PUBLIC = [
     "QuadraticVariation",
     "Standardizer",
     "StochasticHeun",
+    "StochasticMidpoint",
     "TimeSeries",
     "Translations",
     "TranslationsAndReflections",

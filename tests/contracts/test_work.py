@@ -124,6 +124,7 @@ def small_model():
     return el.fit(series_of(0), **LINEAR, seed=3)
 
 
+@pytest.mark.filterwarnings("ignore:LeimkuhlerMatthews is right in the steady state only")
 @pytest.mark.parametrize("name", STEPPERS)
 def test_a_stepper_gives_finite_paths_of_the_shape_asked_for_and_repeats_them(name, small_model):
     def simulate(seed):

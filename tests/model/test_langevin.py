@@ -2,6 +2,7 @@ import dataclasses
 
 import numpy as np
 import pytest
+from scipy.linalg import expm
 
 import effective_langevin as el
 from effective_langevin.estimate.score import Score, ScoreFit
@@ -149,7 +150,9 @@ def test_the_model_of_the_wells_follows_the_system_driven_by_the_same_noise(well
 
 
 @pytest.mark.parametrize(
-    "stepper", [el.EulerMaruyama(), el.StochasticHeun(), el.ExponentialEuler()], ids=lambda s: type(s).__name__
+    "stepper",
+    [el.EulerMaruyama(), el.StochasticHeun(), el.StochasticMidpoint(), el.ExponentialEuler()],
+    ids=lambda s: type(s).__name__,
 )
 def test_every_stepper_keeps_the_covariance_of_the_data(linear_model, linear_series, stepper):
     """400 members after 5 relaxation times: the standard deviation has a relative error of 1 / sqrt(800) = 3.5 %,
@@ -171,29 +174,46 @@ def without_circulation(model):
     return dataclasses.replace(model, mobility=dataclasses.replace(model.mobility, matrix=model.mobility.symmetric))
 
 
-def test_averaged_noise_is_the_default_only_where_nothing_circulates(linear_model):
-    assert linear_model.default_stepper == el.StochasticHeun()
-    reversible = without_circulation(linear_model)
-    assert reversible.default_stepper == el.LeimkuhlerMatthews()
-    matrix = reversible.mobility.matrix
-    tiny, small = (matrix + c * matrix.max() * np.array([[0.0, 1.0], [-1.0, 0.0]]) for c in (1e-12, 1e-6))
-    for nearly, stepper in ((tiny, el.LeimkuhlerMatthews()), (small, el.StochasticHeun())):
-        mobility = dataclasses.replace(reversible.mobility, matrix=nearly)
-        assert dataclasses.replace(reversible, mobility=mobility).default_stepper == stepper
-
-
 def test_the_default_stepper_and_its_step_are_used(linear_model):
-    """The same bits as with that stepper and step given; supplied noise is never averaged."""
-    for model, resolution in ((linear_model, 0.2), (without_circulation(linear_model), 0.5)):
-        assert model.automatic_step() == pytest.approx(resolution / model.stiffness())
-        given = {"stepper": model.default_stepper, "step": model.automatic_step()}
-        default, same = (model.simulate(3.0, members=2, seed=1, dt=1.0, **a).values for a in ({}, given))
+    """The same bits as with that stepper and step given; supplied noise takes the stepper that draws none."""
+    for dt, resolution in ((0.1, 0.25), (1.0, 0.25), (2.0, 0.5)):
+        step = linear_model.automatic_step(dt=dt)
+        assert step == pytest.approx(resolution / linear_model.stiffness())
+        given = {"stepper": el.StochasticMidpoint(), "step": step}
+        default, same = (linear_model.simulate(3 * dt, members=2, seed=1, dt=dt, **a).values for a in ({}, given))
         np.testing.assert_array_equal(default, same)
+    assert linear_model.automatic_step() == linear_model.automatic_step(dt=linear_model.dt)
     noise = np.sqrt(0.05) * np.random.default_rng(0).normal(size=(1, 40, 2))
     start = {"noise": noise, "initial": [[10.0, -1.0]], "dt": 0.05, "step": 0.05}
-    reversible = without_circulation(linear_model)
-    default, heun = (reversible.simulate(2.0, **start, stepper=s).values for s in (None, el.StochasticHeun()))
+    default, heun = (linear_model.simulate(2.0, **start, stepper=s).values for s in (None, el.StochasticHeun()))
     np.testing.assert_array_equal(default, heun)
+    with pytest.raises(ValueError, match="also draws noise itself"):
+        linear_model.simulate(2.0, **start, stepper=el.StochasticMidpoint())
+
+
+@pytest.mark.parametrize("dt", [0.05, 0.3, 1.0])
+def test_increments_are_right_by_default_at_every_lag(linear_model, dt):
+    """Exact: < (x(t + kh) - x(t))^2 > = 2 diag(C - C(kh)), C(t) = exp(-Phi C^-1 t) C of the model itself.
+
+    1 % for the step, and four standard errors: those of 500 members, from their scatter.
+    """
+    covariance = linear_model.standardizer.mobility_to_physical(linear_model.score.covariance)
+    rates = linear_model.mobility.matrix @ np.linalg.inv(covariance)
+    paths = linear_model.simulate(40 * dt, members=500, seed=3, dt=dt, stepper=None).values
+    for lag in (1, 2, 4, 8):
+        squares = np.square(paths[:, lag:] - paths[:, :-lag]).mean(axis=1)
+        exact = 2 * np.diag(covariance - expm(-rates * lag * dt) @ covariance)
+        error = squares.std(axis=0) / np.sqrt(len(squares))
+        assert np.all(np.abs(squares.mean(axis=0) - exact) < 0.01 * exact + 4 * error)
+
+
+def test_a_stepper_for_the_steady_state_warns_of_its_increments(linear_model):
+    """At one step per interval its paths take half the squared step (and a share of the order of the step)."""
+    reversible = without_circulation(linear_model)
+    with pytest.warns(el.EstimateWarning, match="LeimkuhlerMatthews is right in the steady state only.*50 % too small"):
+        paths = reversible.simulate(10.0, members=200, dt=0.02, step=0.02, stepper=el.LeimkuhlerMatthews()).values
+    ratio = np.square(np.diff(paths, axis=1)).mean(axis=(0, 1)) / (2 * 0.02 * np.diag(reversible.mobility.matrix))
+    np.testing.assert_allclose(ratio, 0.5, atol=0.05)
 
 
 # The clean state behind a blurred one.

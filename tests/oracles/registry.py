@@ -53,6 +53,7 @@ class StepperFacts:
 STEPPERS = {
     "EulerMaruyama": StepperFacts(el.EulerMaruyama(), 1),
     "StochasticHeun": StepperFacts(el.StochasticHeun(), 2),
+    "StochasticMidpoint": StepperFacts(el.StochasticMidpoint(), 2),
     "ExponentialEuler": StepperFacts(el.ExponentialEuler(), np.inf),
     "LeimkuhlerMatthews": StepperFacts(el.LeimkuhlerMatthews(), 1, averages_noise=True),
 }

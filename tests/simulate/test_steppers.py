@@ -154,6 +154,17 @@ def test_the_law_of_a_nonlinear_well_is_of_second_order_with_averaged_noise_and_
     assert fine < (0.003 if averaged else 0.1)
 
 
+@pytest.mark.parametrize("step", [0.1, 0.5, 1.0])
+def test_the_midpoint_samples_the_variance_of_a_linear_equation_to_the_fourth_power_of_the_step(step):
+    """dx = -x dt + sqrt(2) dW: x' = P x + N dW + M dV, variance 2 h (N^2 + M^2) / (1 - P^2), see docs/theory.md."""
+    advance = el.StochasticMidpoint().advance(Equation(lambda x: -x, jnp.ones((1, 1))), step)
+    decay, noise, aside = np.asarray(advance(jnp.eye(3)[:, :1], jnp.eye(3)[:, 1:]), float)[:, 0]
+    variance = step * (noise**2 + aside**2) / (1 - decay**2)
+    exact = 1 + step**4 / 64 / (1 - step + step**2 / 2 - step**3 / 8)
+    assert decay == pytest.approx(1 - step + step**2 / 2, abs=1e-6)
+    assert variance == pytest.approx(exact, abs=1e-5)
+
+
 def test_euler_and_heun_maps_are_their_formulas():
     h = 0.1
     decay, noise = one_step_matrices(el.EulerMaruyama(), h)
@@ -191,7 +202,7 @@ def multiplicative(x):
     "stepper", [el.StochasticHeun(), el.ExponentialEuler(), el.LeimkuhlerMatthews()], ids=lambda s: type(s).__name__
 )
 def test_steppers_for_additive_noise_refuse_noise_that_depends_on_the_state(stepper):
-    message = f"{type(stepper).__name__} needs noise that does not depend on the state; use EulerMaruyama"
+    message = f"{type(stepper).__name__} needs noise that does not depend on the state; use StochasticMidpoint"
     with pytest.raises(ValueError, match=message):
         stepper.advance(Equation(matvec, multiplicative, OU.linear, OU.centre), 0.1)
 
@@ -208,13 +219,16 @@ def test_exponential_euler_needs_a_linear_part():
         el.ExponentialEuler().advance(Equation(matvec, OU.noise), 0.1)
 
 
-@pytest.mark.parametrize("name", ["EulerMaruyama", "StochasticHeun", "LeimkuhlerMatthews", "ExponentialEuler"])
+@pytest.mark.parametrize(
+    "name", ["EulerMaruyama", "StochasticHeun", "StochasticMidpoint", "LeimkuhlerMatthews", "ExponentialEuler"]
+)
 def test_a_gpu_may_not_shorten_the_numbers_of_a_step(name):
     """By default it multiplies with 11 bits: one step of a slow direction is a factor closer to one than that."""
     system = el.systems.OrnsteinUhlenbeck(np.eye(12) + 0.1, np.eye(12))
     eye = jnp.eye(12)
     advance = getattr(el, name)().advance(Equation(system._drift, eye, linear=-eye, centre=jnp.zeros(12)), 0.1)
-    products = [e for e in jax.make_jaxpr(advance)(eye, eye).jaxpr.eqns if e.primitive.name == "dot_general"]
+    noise = jnp.tile(eye, advance.draws)
+    products = [e for e in jax.make_jaxpr(advance)(eye, noise).jaxpr.eqns if e.primitive.name == "dot_general"]
     assert len(products) >= 2
     assert all(e.params["precision"] == (jax.lax.Precision.HIGHEST,) * 2 for e in products)
 

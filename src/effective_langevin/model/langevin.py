@@ -21,7 +21,7 @@ from ..estimate.closure.fields import Fields
 from ..estimate.mobility import Mobility
 from ..estimate.score import ScoreFit
 from ..estimate.space import StateSpace
-from ..simulate import LeimkuhlerMatthews, Stepper, StochasticHeun
+from ..simulate import Stepper, StochasticMidpoint
 from . import analysis, display, simulation, storage
 from .closure import Closure, ConstantClosure, FieldClosure
 
@@ -113,8 +113,8 @@ class LangevinModel:
 
     @property
     def default_stepper(self) -> Stepper:
-        """The stepper with the best steady state for its cost: it depends on whether there is circulation."""
-        return LeimkuhlerMatthews() if self.closure.reversible else StochasticHeun()
+        """The stepper with the best steady state and increments for its cost."""
+        return StochasticMidpoint()
 
     def score_function(self, x: Samples) -> Samples:
         """Return grad ln p at each state.
@@ -233,7 +233,7 @@ class LangevinModel:
         noise : array, shape (member, step, var), optional
             Brownian increments of variance `step`; default: drawn from `seed`.
         stepper : Stepper, optional
-            Default: `LeimkuhlerMatthews` without circulation, `StochasticHeun` otherwise or with given `noise`.
+            Default: `StochasticMidpoint`; with given `noise`, `StochasticHeun`.
         denoise : bool, optional
             The equation has the steady state of the smoothed data. If true, return the expected clean states instead,
             with the spread of clean ones; default: where the smoothing width exceeds the spread of the data somewhere.
@@ -252,22 +252,28 @@ class LangevinModel:
         given |= {"dt": dt, "step": step, "start": start, "transformed": transformed}
         return simulation.simulate(self, duration, members=members, seed=seed, **given)
 
-    def automatic_step(self, stepper: Stepper | None = None) -> float:
-        """Return a step that resolves the stiffest direction of 99 % of the states.
+    def automatic_step(self, stepper: Stepper | None = None, dt: float | None = None) -> float:
+        """Return a step that resolves the stiffest direction of 99 % of the states, and increments over `dt`.
 
         Parameters
         ----------
         stepper : Stepper, optional
             Its `resolution` says how well; default: `default_stepper`.
+        dt : float, optional
+            Sampling interval of the paths; default: that of the data.
 
         Returns
         -------
         float
         """
-        return (stepper or self.default_stepper).resolution / self.stiffness()
+        return simulation.automatic_step(stepper or self.default_stepper, self.stiffness(), dt or self.dt)
 
     def stiffness(self) -> float:
-        """Return the fastest rate of the drift: 99 % quantile over states of its Jacobian's spectral radius."""
+        """Return the fastest rate of the equation: 99 % quantile over states.
+
+        At each state, the spectral radius of the drift's Jacobian; where the noise depends on the state, plus the sum
+        of the squares of all derivatives of sqrt(2) D^(1/2).
+        """
         return simulation.stiffness(self)
 
     def timescales(self) -> analysis.Timescales:

@@ -1,12 +1,16 @@
 """How a model is simulated: steps in standardised units, paths in the variables and units of the series."""
 
+import warnings
 from typing import TYPE_CHECKING, Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jaxtyping import Array
 
 from .._core import checks, keys
+from .._core.errors import EstimateWarning
+from .._core.format import count
 from .._core.types import Samples
 from ..data import TimeSeries
 from ..execution.compilation import soon_compiled
@@ -18,6 +22,8 @@ if TYPE_CHECKING:
 
 _MANY = 256
 _BOUND = 1e3
+# Over an interval shorter than this many of the fastest times, increments feel the error of each step: half a step.
+_SHORT, _FINER = 2.0, 0.5
 
 
 def simulate(
@@ -40,9 +46,10 @@ def simulate(
     dt = checks.optional_positive_number("dt", dt) or model.dt
     members = checks.integer_at_least("members", members, 1)
     stepper = stepper or (model.default_stepper if noise is None else StochasticHeun())
-    wanted = checks.optional_positive_number("step", step) or model.automatic_step(stepper)
+    wanted = checks.optional_positive_number("step", step) or model.automatic_step(stepper, dt)
     save_every, frames = max(1, int(np.ceil(dt / wanted - 1e-6))), max(1, round(duration / dt))
     step, key = dt / save_every, keys.key_from_seed(seed)
+    _warn_of_increments(stepper, save_every)
     begin = model.start if start is None else checks.number_or_numbers("start", start, 1, "path")[0]
     states = _starting_states(model, initial, members, begin, key)
     if noise is not None:
@@ -68,11 +75,35 @@ def standard_equation(model: "LangevinModel", members: int = 1) -> Equation:
     return Equation(drift, noise, jnp.asarray(linear, jnp.float32), jnp.zeros(model.dimension))
 
 
+def automatic_step(stepper: Stepper, rate: float, dt: float) -> float:
+    """Return the step at which a stepper resolves the fastest rate, and increments over `dt` to about 1 %."""
+    return stepper.resolution / rate * (_FINER if rate * dt < _SHORT else 1.0)
+
+
 def stiffness(model: "LangevinModel") -> float:
-    """Return the 99 % quantile over states of the spectral radius of the drift's Jacobian (one over time)."""
+    """Return the 99 % quantile over states of the fastest rate (one over time)."""
     states = jnp.asarray(model.standardizer.to_standard(model.states[:512]), jnp.float32)
-    rates = np.linalg.eigvals(np.asarray(_jacobians(standard_equation(model, _MANY).drift, states), float))
-    return float(np.quantile(np.abs(rates).max(axis=1), 0.99))
+    return float(np.quantile(fastest_rates(standard_equation(model, _MANY), states), 0.99))
+
+
+def fastest_rates(equation: Equation, states: Array) -> np.ndarray:
+    """Return the spectral radius of the drift's Jacobian at each state, plus the squared gradient of the noise."""
+    rates = np.abs(np.linalg.eigvals(np.asarray(_jacobians(equation.drifts, states), float))).max(axis=1)
+    if equation.additive:
+        return rates
+    gradients = np.asarray(_jacobians(equation.factors, states), float)
+    return rates + np.sum(gradients**2, axis=(1, 2, 3))
+
+
+def _warn_of_increments(stepper: Stepper, steps: int) -> None:
+    """Warn that the paths of a stepper are right in the steady state only."""
+    if not stepper.increments:
+        text = (
+            f"{type(stepper).__name__} is right in the steady state only: at {count(steps, 'step')} per sampling "
+            f"interval, the mean squared increments of its paths are {50 / steps:.2g} % too small, or more. Leave "
+            "`stepper` out for paths with right increments."
+        )
+        warnings.warn(text, EstimateWarning, stacklevel=4)
 
 
 def _wrap_angles(model: "LangevinModel", advance: StepMap) -> StepMap:
@@ -80,17 +111,19 @@ def _wrap_angles(model: "LangevinModel", advance: StepMap) -> StepMap:
     if not model.space.angles:
         return advance
     periods = np.array([p or np.inf for p in model.space.periods]) / model.standardizer.std
-    return WrapAngles(advance, jnp.asarray(periods, jnp.float32), averages_noise=advance.averages_noise)
+    return WrapAngles(
+        advance, jnp.asarray(periods, jnp.float32), averages_noise=advance.averages_noise, draws=advance.draws
+    )
 
 
 @soon_compiled
-def _jacobians(drift, states):
-    """Return (state, var, var): the change of all drifts along one direction after the other."""
+def _jacobians(function, states):
+    """Return (state, ..., var): the change of a function of a batch along one direction after the other."""
 
     def along(direction):
-        return jax.jvp(drift.in_batch, (states,), (jnp.broadcast_to(direction, states.shape),))[1]
+        return jax.jvp(function, (states,), (jnp.broadcast_to(direction, states.shape),))[1]
 
-    return jnp.moveaxis(jax.lax.map(along, jnp.eye(states.shape[1])), 0, 2)
+    return jnp.moveaxis(jax.lax.map(along, jnp.eye(states.shape[1])), 0, -1)
 
 
 def _starting_states(

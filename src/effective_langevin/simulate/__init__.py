@@ -9,6 +9,7 @@ from .steppers import (
     StepMap,
     Stepper,
     StochasticHeun,
+    StochasticMidpoint,
 )
 
 __all__ = [
@@ -20,5 +21,6 @@ __all__ = [
     "StepMap",
     "Stepper",
     "StochasticHeun",
+    "StochasticMidpoint",
     "integrate",
 ]

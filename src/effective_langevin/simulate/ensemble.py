@@ -74,13 +74,17 @@ def integrate(
     saved = [np.asarray(state)[None]] if keep_initial else []
     with progress.task(label, frames) as tick:
         if noise is not None:
+            if advance.draws > 1:
+                raise ValueError(
+                    "This stepper also draws noise itself. With given `noise` use StochasticHeun or EulerMaruyama."
+                )
             increments = jnp.asarray(noise, jnp.float32).reshape(len(state), frames, save_every, -1)
             increments = increments.transpose(1, 2, 0, 3)
             saved.append(np.asarray(_run_given(advance, state, increments[0, 0], increments, jnp.float32(bound))[1]))
             tick(frames)
         else:
             calls = -(-frames // _FRAMES_PER_CALL)
-            counts = -(-frames // calls), save_every, brownian or state.shape[1]
+            counts = -(-frames // calls), save_every, advance.draws * (brownian or state.shape[1])
             parts = _drawn(advance, state, key, jnp.float32(step), jnp.float32(bound), calls, counts)
             for call, part in enumerate(parts):
                 saved.append(part[: frames - call * counts[0]])
