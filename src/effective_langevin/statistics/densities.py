@@ -1,4 +1,4 @@
-"""Histograms, covariances and lagged moments in groups of consecutive samples, so that every metric has an error."""
+"""Histograms, lagged moments and increments in groups of consecutive samples, so that every metric has an error."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -9,19 +9,23 @@ from jaxtyping import Float
 from .._core.types import LagMatrices, Matrix, Samples
 from .integral_time import integral_time
 from .lags import LaggedMoments, lagged_moments
+from .regime import squared_steps
 from .resampling import GROUPS
 
 BINS = 200
+INCREMENT_LAGS = np.array([1, 2, 4, 8])
 
 
 @dataclass(frozen=True, eq=False)
 class SeriesStatistics:
-    """Histograms and lagged moments of one series per group, for any weighting of the groups."""
+    """Histograms, lagged moments and squared increments of one series per group, for any weighting of the groups."""
 
     edges: Float[np.ndarray, "var edge"]
     histograms: Float[np.ndarray, "group var bin"]
     lagged: LaggedMoments
     dt: float
+    squares: Float[np.ndarray, "group lag var"]
+    pairs: Float[np.ndarray, "group lag"]
 
     def histogram(self, weights: np.ndarray) -> Float[np.ndarray, "var bin"]:
         """Counts per bin."""
@@ -46,6 +50,12 @@ class SeriesStatistics:
         """Normalised autocorrelation of each variable; the mean removed is that of the whole series."""
         return np.diagonal(self.correlation(weights), axis1=1, axis2=2)
 
+    def increments(self, weights: np.ndarray, points: int = 1) -> Float[np.ndarray, "lag var_or_field"]:
+        """< (x(t + k dt) - x(t))^2 > at `INCREMENT_LAGS`, NaN where no record is that long; mean over `points`."""
+        pairs = weights @ self.pairs
+        means = np.tensordot(weights, self.squares, 1) / np.where(pairs > 0, pairs, np.nan)[:, None]
+        return means.reshape(len(means), -1, points).mean(axis=-1)
+
     @property
     def tau(self) -> np.ndarray:
         """Lag times."""
@@ -63,7 +73,10 @@ def series_statistics(segments: Sequence[Samples], dt: float, edges: np.ndarray,
     histograms = [[np.histogram(part[:, i], edges[i])[0] for i in range(samples.shape[1])] for part in parts]
     mean = samples.mean(axis=0)
     centred = [s - mean for s in segments]
-    return SeriesStatistics(edges, np.array(histograms, float), lagged_moments(centred, centred, lags, GROUPS), dt)
+    lagged = lagged_moments(centred, centred, lags, GROUPS)
+    return SeriesStatistics(
+        edges, np.array(histograms, float), lagged, dt, *squared_steps(segments, INCREMENT_LAGS, GROUPS)
+    )
 
 
 def histogram_edges(samples: Samples) -> Float[np.ndarray, "var edge"]:

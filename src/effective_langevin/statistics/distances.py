@@ -26,3 +26,9 @@ def acf_rmse(data: Float[np.ndarray, "lag var"], model: Float[np.ndarray, "lag v
 def covariance_error(model: Matrix, data: Matrix) -> float:
     """|C_model(0) - C_data(0)|_F / |C_data(0)|_F."""
     return float(np.linalg.norm(model - data) / np.linalg.norm(data))
+
+
+def increment_error(data: Float[np.ndarray, "lag var"], model: Float[np.ndarray, "lag var"]) -> float:
+    """Largest relative difference of mean squared increments; what is unknown or zero in the data does not count."""
+    known = np.isfinite(data) & np.isfinite(model) & (data > 0)
+    return float(np.max(np.abs(model[known] / data[known] - 1), initial=0.0))

@@ -27,6 +27,7 @@ MEANING = {
     "pdf_kl_max": "the same, worst variable (nats)",
     "acf_rmse": "difference of autocorrelations, rms over variables and lags",
     "covariance_error": "distance of the covariance matrices, relative",
+    "increment_error": "largest relative difference of mean squared increments over 1, 2, 4 and 8 sampling intervals",
     "pdf_kl_original": "KL divergence of densities in the variables of the series, transforms undone, worst (nats)",
 }
 

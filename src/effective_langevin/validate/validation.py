@@ -3,7 +3,7 @@
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -36,7 +36,7 @@ _MODEL_SAMPLES = 600_000
 _OF_THE_LINE = ("edges", "tails")
 _REACH = 2 / 3  # of a simulated path: longer lags would have few pairs in it, or none
 
-DISTANCES = ("pdf_kl_mean", "pdf_kl_max", "acf_rmse", "covariance_error")
+DISTANCES = ("pdf_kl_mean", "pdf_kl_max", "acf_rmse", "covariance_error", "increment_error")
 METRICS = ("mobility_error", "stein_error", *DISTANCES, "pdf_kl_original")
 
 
@@ -318,7 +318,7 @@ def validate(
     edges = histogram_edges(series.stacked())
     data_statistics, model_statistics = (series_statistics(s.segments, s.dt, edges, lags) for s in (series, paths))
     metrics = _stein_and_mobility(model, exact_mobility) | with_sampling_errors(
-        DISTANCES, _distances, data_statistics, model_statistics
+        DISTANCES, partial(_distances, _view(model, None).points), data_statistics, model_statistics
     )
     original = OriginalVariables.of(model, own, simulated)
     metrics |= original.metrics() if original else {}
@@ -353,12 +353,21 @@ def _sizes(data: TimeSeries, paths: TimeSeries, times: np.ndarray, members: int,
     )
 
 
-def _distances(data: SeriesStatistics, model: SeriesStatistics, data_weights: np.ndarray, model_weights: np.ndarray):
+def _distances(
+    points: int,
+    data: SeriesStatistics,
+    model: SeriesStatistics,
+    data_weights: np.ndarray,
+    model_weights: np.ndarray,
+) -> np.ndarray:
     """Return the distances between two series, for any weighting of their groups."""
     kl = distances.pdf_kl(data.histogram(data_weights), model.histogram(model_weights))
     acf = distances.acf_rmse(data.acf(data_weights), model.acf(model_weights))
     covariance = distances.covariance_error(model.covariance(model_weights), data.covariance(data_weights))
-    return np.array([kl.mean(), kl.max(), acf, covariance])
+    increments = distances.increment_error(
+        data.increments(data_weights, points), model.increments(model_weights, points)
+    )
+    return np.array([kl.mean(), kl.max(), acf, covariance, increments])
 
 
 def _stein_and_mobility(model: LangevinModel, exact: Matrix | None) -> dict[str, float]:

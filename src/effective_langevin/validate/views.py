@@ -16,7 +16,7 @@ from .._core.types import Matrix, Samples
 from ..data import TimeSeries
 from ..model import LangevinModel
 from ..statistics.basins import basin_shares
-from ..statistics.densities import BINS, SeriesStatistics, pair_histogram
+from ..statistics.densities import BINS, INCREMENT_LAGS, SeriesStatistics, pair_histogram
 from ..statistics.distances import pdf_kl
 from ..statistics.resampling import GROUPS, jackknife
 from ..statistics.return_times import return_times
@@ -77,6 +77,7 @@ class View(abc.ABC):
             "std": lambda: self._pooled(*(s.std(axis=(0, 2)) for s in self.samples)),
             "return_time": lambda: self.return_times(self.edges[:, :: BINS // (_LEVELS - 1)], MOST_PANELS),
             "rare_return_time": self._rare_return_times,
+            "increment": self._increments,
         }
         return LazyCurves({**shared, **self.makers()})
 
@@ -92,6 +93,12 @@ class View(abc.ABC):
         """Return the mean times between upward crossings of levels, of what has the largest KL divergence."""
         shown = worst(self.kl, most)
         return return_time_curve(*self.chosen(shown), levels[shown], self.labels(shown), self.points)
+
+    def _increments(self) -> Curve:
+        """Mean squared increments over a few sampling intervals."""
+        lags = {"lag": (("lag",), self.sides.data.dt * INCREMENT_LAGS)}
+        found = with_errors(lambda s: partial(s.increments, points=self.points), self.sides.statistics)
+        return Curve(("lag", "variable"), **found, coords={**lags, **self.labels()}, units={"lag": self.time_unit})
 
     def _rare_return_times(self) -> Curve:
         pooled = np.moveaxis(self.samples[0], 1, 0)

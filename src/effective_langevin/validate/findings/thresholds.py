@@ -12,6 +12,7 @@ LEVELS = {
     "pdf_kl_original": (0.02, 0.1),
     "covariance_error": (0.05, 0.3),
     "acf_rmse": (0.03, 0.1),
+    "increment_error": (0.1, np.inf),
     "stein_error": (0.05, 0.2),
     "mobility_error": (0.05, 0.3),
 }
@@ -21,7 +22,8 @@ LIFT = (0.0, 0.1)  # change of Phi that made the diffusion positive definite, re
 OUTSIDE = (0.002, 0.05)  # share of simulated states beyond the range of the data
 
 DETECTION = 2.0  # standard errors beyond the sampling error of the data from which a difference is real
-TIME_SCALE_GAIN = 1 / np.e  # d exp(-kt) <= dk / (e k): what an error of Phi can do to an autocorrelation
+# What a relative error of Phi can do: to an autocorrelation, d exp(-kt) <= dk / (e k); to an increment, as much.
+MOBILITY_GAIN = {"acf_rmse": 1 / np.e, "increment_error": 1.0}
 CIRCULATION_CHANCE = 0.0027  # of a circulation that is not there: three standard errors for a single pair
 STEP_CHANCE = 0.002  # of state-dependent steps that are not there
 STEP_SIZE = 0.25  # of the mean squared step: smaller differences are not mentioned

@@ -71,18 +71,19 @@ class _Aspect:
     sentence: str
     metrics: tuple[str, ...] = ()
     undecided: bool = False
+    advice: str = ""
 
     def finding(self, metrics: Mapping[str, float]) -> Finding:
         numbers = {name: Quantity(metrics[name], metrics[f"{name}_se"]) for name in self.metrics}
-        return Finding(self.name, _LEVELS[self.level], self.sentence, numbers=numbers)
+        return Finding(self.name, _LEVELS[self.level], self.sentence, self.advice, numbers=numbers)
 
 
 def judge(validation: "Validation") -> Verdict:
-    """Judge steady state, time scales, score and mobility, and collect what else is worth knowing."""
+    """Judge steady state, time scales, score, mobility and increments, and collect what else is worth knowing."""
     told = [found for note in notes.NOTES if (found := note(validation))]
     names = {found.name for found in told}
     times = _time_scales(validation, "state-dependent steps" in names)
-    aspects = (_steady_state(validation), times, _score(validation), _mobility(validation))
+    aspects = (_steady_state(validation), times, _score(validation), _mobility(validation), *_increments(validation))
     level = POOR if "forced" in names else _overall_level(aspects)
     judged = (a.finding(validation.metrics) for a in aspects)
     rest = (_circulation(validation), notes.data_used(validation), *_hints(validation, aspects[0].level, times.level))
@@ -203,6 +204,32 @@ def _mobility(validation: "Validation") -> _Aspect:
     return _Aspect("mobility", level, "; ".join(reasons), f"{sentence}.", metrics)
 
 
+def _increments(validation: "Validation") -> list[_Aspect]:
+    """Judge the mean squared increments; files of earlier versions do not have them."""
+    curve, evidence = validation.curves.get("increment"), validation.model.mobility.evidence
+    if curve is None or "increment_error" not in validation.metrics:
+        return []
+    level, detected = metric_level("increment_error", validation), _detected(validation, "increment_error")
+    ratio = np.divide(curve.model, curve.data, out=np.ones(curve.data.shape), where=curve.data > 0)
+    lag, variable = np.unravel_index(int(np.nanargmax(np.abs(ratio - 1))), ratio.shape)
+    over = f"{curve['lag'][lag]:.3g}{after_number(curve.unit('lag'))}"
+    worst = f"the mean squared increment of {curve.labels[variable]} over {over}"
+    floor = short(100 * validation.metrics["increment_error_floor"])
+    sentence = (
+        f"{worst} differs most, by {_percent(validation, 'increment_error')}: it is {ratio[lag, variable]:.2f} times "
+        f"that of the data; two halves of the data differ by {floor} %: "
+        f"{'more than sampling errors explain' if detected else 'within sampling errors'}."
+    )
+    advice = (
+        "The series is smooth at its sampling interval and the paths of a diffusion are not: use them at longer ones."
+        if evidence.ballistic and ratio[lag, variable] > 1
+        else "Simulate with the default `stepper` and `step` if others were given. Otherwise the noise depends on the "
+        "state, each sample has measurement noise, or Phi is off."
+    )
+    reason = f"the increments are off ({worst} is {ratio[lag, variable]:.2f} times that of the data)"
+    return [_Aspect("increments", level, reason, sentence, ("increment_error",), advice=advice if level else "")]
+
+
 def _circulation(validation: "Validation") -> Finding | None:
     """Say whether Phi has an antisymmetric part beyond its error."""
     model = validation.model
@@ -283,7 +310,7 @@ def _allowed(validation: "Validation", name: str) -> float:
     """Return what the metric may reach by sampling errors alone."""
     metrics = validation.metrics
     allowed = metrics.get(f"{name}_floor", 0.0) + t.DETECTION * metrics[f"{name}_se"]
-    return allowed + t.DETECTION * t.TIME_SCALE_GAIN * _relative_error(validation) * (name == "acf_rmse")
+    return allowed + t.DETECTION * t.MOBILITY_GAIN.get(name, 0.0) * _relative_error(validation)
 
 
 def _relative_error(validation: "Validation") -> float:
