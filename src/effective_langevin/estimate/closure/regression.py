@@ -83,9 +83,7 @@ class CurrentRegression:
         allowed = gaps.std(axis=1, ddof=1) / np.sqrt(len(self.pairs)) + _EXACT
         chosen = int(np.flatnonzero(gaps.mean(axis=1) <= allowed)[0])
         ridge = _RIDGES[best[chosen]]
-        return CurrentRegression(
-            self.products, self.pairs, self.size, degrees[chosen], ridge, losses.mean(axis=2)
-        )
+        return CurrentRegression(self.products, self.pairs, self.size, degrees[chosen], ridge, losses.mean(axis=2))
 
     def coefficients(self, weights: np.ndarray) -> Float[np.ndarray, "feature var"]:
         """Coefficients of the monomials, then of the score, from groups counted `weights` times each."""

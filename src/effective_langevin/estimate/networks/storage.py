@@ -66,9 +66,11 @@ _KINDS = {
     ),
     "UNet1D": _Kind(
         UNet,
-        lambda network: asdict(network.description)
-        | {"multipliers": list(network.description.multipliers)}
-        | _further_outputs(len(network.out.bias), network.description.channels),
+        lambda network: (
+            asdict(network.description)
+            | {"multipliers": list(network.description.multipliers)}
+            | _further_outputs(len(network.out.bias), network.description.channels)
+        ),
         lambda settings, dimension: _build(UNet1D, settings, dimension),
     ),
     "Residual": _Kind(

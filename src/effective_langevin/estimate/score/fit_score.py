@@ -170,7 +170,14 @@ def estimate_score(
 
 
 def _calibrate_velocities(
-    score: Score, level: float, samples: Samples, space: StateSpace, unit: Vector, frame: Matrix | None, *, key: jax.Array
+    score: Score,
+    level: float,
+    samples: Samples,
+    space: StateSpace,
+    unit: Vector,
+    frame: Matrix | None,
+    *,
+    key: jax.Array,
 ) -> Score:
     """Add a linear term to the learned velocities nu, so that < nu y^T > is antisymmetric: nu must not change C."""
     some = samples[:: -(-len(samples) // _RESTORED)]
