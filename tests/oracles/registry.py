@@ -26,6 +26,7 @@ MOBILITIES = {
     "QuadraticVariation": el.QuadraticVariation(),
     "CorrelationFit": el.CorrelationFit(),
     "LogCorrelation": el.LogCorrelation(),
+    "StateDependent": el.StateDependent(),
 }
 SYMMETRIES = {
     "Translations": el.Translations(),

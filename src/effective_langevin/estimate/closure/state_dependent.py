@@ -44,7 +44,7 @@ class StateDependent(MobilityStrategy):
     Parameters
     ----------
     current : bool, default True
-        Whether nu depends on the state in a way of its own; without, nu = 0.
+        Whether to estimate nu(x); without, nu = 0.
     degree : int, optional
         Degree of the polynomials of the current; default: chosen on held-out blocks of time.
 
