@@ -198,7 +198,7 @@ def test_systems_are_listed_with_what_is_known_of_them(monkeypatch, capsys):
     code, out, _ = run_main(monkeypatch, capsys, "systems", "--json")
     rows = {row["name"]: row for row in json.loads(out)}
     assert code == 0
-    assert rows["wells"]["exact"] == ["score", "mobility"]
+    assert rows["wells"]["exact"] == ["score", "mobility", "current", "entropy production"]
     assert (rows["kuramoto-sivashinsky"]["dimension"], rows["lorenz63"]["exact"]) == (32, [])
     assert "[c, 1]" in rows["wells"]["equation"]
     assert "[c," in run_main(monkeypatch, capsys, "systems")[1], "brackets are no markup"

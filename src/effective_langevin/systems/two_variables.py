@@ -142,8 +142,9 @@ class AffineNoise(System):
 def _solve_affine_noise(system: AffineNoise) -> tuple[RectBivariateSpline, float]:
     """Return ln p, up to a constant, as a spline, and the entropy production."""
     plane = system.fokker_planck(points=241)
-    density = plane.density.reshape([len(axis) for axis in plane.axes])
-    log_density = RectBivariateSpline(*plane.axes, np.log(np.maximum(density, 1e-9 * density.max())))
+    x, y = plane.axes
+    density = plane.density.reshape(len(x), len(y))
+    log_density = RectBivariateSpline(x, y, np.log(np.maximum(density, 1e-9 * density.max())))
     return log_density, plane.entropy_production()
 
 
