@@ -5,11 +5,13 @@ With e = cos and sin of every angle, other variables as they are, and f any comb
     < e(T) f(0) > - < e f > = sum_k Phi_kj int_0^T < e(t + tau) [s_k f' + delta_kj f''](t) > dtau
 
 at every T, means removed. On the line, where e = f = x, it is the response of `response`. Every column of Phi has an
-equation for each entry of e and each f, and is their least-squares solution.
+equation for each entry of e and each f, and is their least-squares solution. Where a current nu is known, D takes the
+place of Phi and what nu carries, int_0^T < e(t + tau) nu_j f'(t) > dtau, is added to the left side.
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import scipy.linalg
@@ -29,6 +31,8 @@ _RESOLVED = 0.8
 class CircleMoments:
     """Lagged moments of e with every f and with s_k f', in groups of time; f number n is one of variable `owners[n]`.
 
+    Where a current is known up to a factor, those with nu_j f' come last; `strength` is that factor, for any weights of
+    the groups.
     `slopes` is < e' f' >, with which the response begins by Stein's identity; `whitening` makes the entries of e
     independent. f'' = -rate^2 f, but for a constant, where the variable is an angle, and zero elsewhere.
     """
@@ -39,24 +43,37 @@ class CircleMoments:
     owners: tuple[int, ...]
     space: StateSpace
     dt: float
+    strength: Callable[[np.ndarray], float] | None = None
 
     @classmethod
     def of(
-        cls, series: TimeSeries, scores: list[Samples], space: StateSpace, lags: np.ndarray, groups: int
+        cls,
+        series: TimeSeries,
+        scores: list[Samples],
+        space: StateSpace,
+        lags: np.ndarray,
+        groups: int,
+        currents: list[Samples] | None = None,
+        strength: Callable[[np.ndarray], float] | None = None,
     ) -> "CircleMoments":
-        """From a standardised series and the score on its samples."""
+        """From a standardised series and, on its samples, the score and the current, up to its strength, if known."""
         samples = series.stacked()
         mean, slope = space.embed(samples).mean(axis=0), space.embed(samples, 1)
         future = [space.embed(x) - mean for x in series.segments]
-        chosen, owners = _followed(series, future, scores, space)
+        whole = strength(np.ones(groups)) if strength else 0.0
+        flows = [np.zeros(x.shape) for x in series.segments] if currents is None else [whole * nu for nu in currents]
+        chosen, owners = _followed(series, future, scores, flows, space)
         past = [
             np.concatenate([e @ chosen, _pushes(score, space.embed(x, 1) @ chosen)], axis=1)
             for e, x, score in zip(future, series.segments, scores)
         ]
+        if currents is not None:
+            carried = [nu[:, owners] * (space.embed(x, 1) @ chosen) for nu, x in zip(currents, series.segments)]
+            past = [np.concatenate(parts, axis=1) for parts in zip(past, carried)]
         spread, axes = np.linalg.eigh(np.cov(space.embed(samples).T).reshape(len(mean), -1))
         whitening = (axes / np.sqrt(np.maximum(spread, 1e-6 * spread[-1]))).T
         slopes = slope.T @ (slope @ chosen) / len(slope)
-        return cls(lagged_moments(future, past, lags, groups), slopes, whitening, owners, space, series.dt)
+        return cls(lagged_moments(future, past, lags, groups), slopes, whitening, owners, space, series.dt, strength)
 
     @property
     def groups(self) -> int:
@@ -69,28 +86,37 @@ class CircleMoments:
         return self.dt * self.moments.lags
 
     def phi_by_horizon(self, weights: np.ndarray, symmetry: Symmetry, first: int = 0, stride: int = 1) -> LagMatrices:
-        """Phi(T) for every horizon T beyond the lag `first`; no symmetry but that of the circles."""
-        moments, count = self.whitening @ self.moments.mean(weights), len(self.owners)
-        correlation, pushes = moments[..., :count], moments[..., count:].reshape(*moments.shape[:2], -1, count)
+        """Phi(T), or D(T), for every horizon T beyond the lag `first`; no symmetry but that of the circles."""
+        correlation, pushes, carried = self._parts(weights)
         lags, columns = slice(first, None, stride), []
         for j in range(len(self.space.periods)):
             own = [n for n, owner in enumerate(self.owners) if owner == j]
             response = self._response(j, own, correlation, pushes)[lags]
             change = np.concatenate([correlation[lags, :, n] - correlation[first, :, n] for n in own], axis=1)
+            if carried is not None:
+                flow = np.concatenate([carried[lags, :, n] for n in own], axis=1)
+                change = change + integrated(flow, self.tau[lags])
             integral = integrated(response, self.tau[lags])
             columns.append(np.einsum("tij,tj->ti", np.linalg.pinv(integral[1:]), change[1:]))
         return np.stack(columns, axis=-1)
 
     def left_after_one_step(self) -> np.ndarray:
         """How much of the response of each variable is left after one sampling interval, relative to its beginning."""
-        moments, count = self.whitening @ self.moments.mean(), len(self.owners)
-        correlation, pushes = moments[..., :count], moments[..., count:].reshape(*moments.shape[:2], -1, count)
+        correlation, pushes, _ = self._parts(np.ones(self.groups))
         left = []
         for j in range(len(self.space.periods)):
             own = [n for n, owner in enumerate(self.owners) if owner == j]
             start, later = self._response(j, own, correlation, pushes)[:2, :, j]
             left.append(start @ later / (start @ start))
         return np.array(left)
+
+    def _parts(self, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
+        """< e f >, < e s_k f' > and < e nu_j f' > at each lag."""
+        moments, count = self.whitening @ self.moments.mean(weights), len(self.owners)
+        end = count * (1 + len(self.space.periods))
+        pushes = moments[..., count:end].reshape(*moments.shape[:2], -1, count)
+        carried = self.strength(weights) * moments[..., end:] if self.strength else None
+        return moments[..., :count], pushes, carried
 
     def _response(self, j: int, own: list[int], correlation: np.ndarray, pushes: np.ndarray) -> np.ndarray:
         """G(tau) of the functions of x_j, (lag, equation, var), the score scaled so that G begins as the exact one."""
@@ -118,7 +144,7 @@ def _pushes(score: Samples, slopes: Samples) -> Samples:
 
 
 def _followed(
-    series: TimeSeries, future: list[Samples], scores: list[Samples], space: StateSpace
+    series: TimeSeries, future: list[Samples], scores: list[Samples], currents: list[Samples], space: StateSpace
 ) -> tuple[Matrix, tuple[int, ...]]:
     """The combinations of e that are followed, as columns, and the variable that each is a function of.
 
@@ -133,7 +159,8 @@ def _followed(
             parts = [e[:, own] for e in future]
             now, later = lagged_moments(parts, parts, [0, 1]).mean()
             found = scipy.linalg.eigh(later + later.T, now)[1].T
-            sizes = np.array([_over_one_step(series, parts, scores, space, own, pair, j) for pair in found])
+            measure = partial(_over_one_step, series, parts, scores, currents, space, own, j)
+            sizes = np.array([measure(pair) for pair in found])
             found = found[sizes >= _RESOLVED * sizes.max()]
         for combination in found:
             columns.append(np.zeros(len(space.owners)))
@@ -142,13 +169,15 @@ def _followed(
     return np.array(columns).T, tuple(owners)
 
 
-def _over_one_step(series, parts, scores, space: StateSpace, own: np.ndarray, pair: np.ndarray, j: int) -> float:
+def _over_one_step(series, parts, scores, currents, space: StateSpace, own: np.ndarray, j: int, pair) -> float:
     """Phi_jj from the first step of one function of one angle, by the trapezoidal rule."""
     rate = 2 * np.pi / float(space.periods[j] or np.inf)
     slopes = [space.embed(x, 1)[:, own] @ pair for x in series.segments]
     values = [part @ pair for part in parts]
-    past = [np.column_stack([f, s[:, j] * slope]) for f, s, slope in zip(values, scores, slopes)]
-    (c, g), (c_later, g_later) = lagged_moments([f[:, None] for f in values], past, [0, 1]).mean()[:, 0]
+    known = zip(values, scores, currents, slopes)
+    past = [np.column_stack([f, s[:, j] * slope, nu[:, j] * slope]) for f, s, nu, slope in known]
+    (c, g, v), (c_later, g_later, v_later) = lagged_moments([f[:, None] for f in values], past, [0, 1]).mean()[:, 0]
     start = -float(np.mean(np.concatenate(slopes) ** 2))
     scale = (start + rate**2 * c) / g
-    return (c_later - c) / (0.5 * series.dt * (start + scale * g_later - rate**2 * c_later))
+    change = c_later - c + 0.5 * series.dt * (v + v_later)
+    return change / (0.5 * series.dt * (start + scale * g_later - rate**2 * c_later))

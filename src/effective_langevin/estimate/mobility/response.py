@@ -106,7 +106,7 @@ class IntegratedResponse(MobilityStrategy):
             return self._of_angles(series, scores, space)
         symmetry = space.symmetry
         times, regime = integral_times(series.segments, series.dt), classify_short_times(series.segments)
-        lags = self._lags(series, times, regime.ballistic)
+        lags = self.choose_lags(series, times, regime.ballistic)
         moments = Moments.of(series, scores, lags, error_groups(series.segments, series.dt, times), at_clean)
         if not regime.ballistic:
             moments = moments.with_rates(series, scores)
@@ -121,7 +121,7 @@ class IntegratedResponse(MobilityStrategy):
             antisymmetry_before_projection=_before_projection(infer, moments, symmetry),
         )
 
-    def _lags(self, series: TimeSeries, times: np.ndarray, ballistic: bool) -> np.ndarray:
+    def choose_lags(self, series: TimeSeries, times: np.ndarray, ballistic: bool) -> np.ndarray:
         """Far and widening for smooth motion, otherwise an even number up to half the shortest integral time."""
         if ballistic:
             return widening_lags(self.lags or int(max(_REACH * times.max() / series.dt, 16)), series)
@@ -132,22 +132,31 @@ class IntegratedResponse(MobilityStrategy):
         mean = space.embed(series.stacked()).mean(axis=0)
         smooth = [space.embed(s) - mean for s in series.segments]
         times, slope = integral_times(smooth, series.dt), quadratic_variation_slope(smooth)
-        lags = self._lags(series, times, slope > BALLISTIC)
+        lags = self.choose_lags(series, times, slope > BALLISTIC)
         moments = CircleMoments.of(series, scores, space, lags, error_groups(smooth, series.dt, times))
-        if slope > BALLISTIC:
-            estimate, horizon = infer_effective_of_angles(moments)
-            evidence: dict[str, Any] = {"horizon": horizon}
-        else:
-            found = Combined.of(moments, space.symmetry, 0)
-            estimate, evidence = found.phi, found.evidence()
-        return Inference.of(
-            estimate,
-            moments.groups,
-            **evidence,
-            integral_times=times,
-            quadratic_variation_slope=slope,
-            left_after_one_step=moments.left_after_one_step(),
-        )
+        return infer_on_circles(moments, slope, times)
+
+
+def infer_on_circles(moments: CircleMoments, slope: float, times: np.ndarray) -> Inference:
+    """Return Phi, or D where the current is known, from the moments of angles.
+
+    `slope` is that of the quadratic variation, `times` are the integral times of cos and sin.
+    """
+    symmetry = moments.space.symmetry
+    if slope > BALLISTIC:
+        estimate, horizon = infer_effective_of_angles(moments)
+        evidence: dict[str, Any] = {"horizon": horizon}
+    else:
+        found = Combined.of(moments, symmetry, 0)
+        estimate, evidence = found.phi, found.evidence()
+    return Inference.of(
+        estimate,
+        moments.groups,
+        **evidence,
+        integral_times=times,
+        quadratic_variation_slope=slope,
+        left_after_one_step=moments.left_after_one_step(),
+    )
 
 
 def smoothed_score(score: ScoreFit, x: Samples, symmetry: Symmetry, key: jax.Array) -> Samples:

@@ -1,0 +1,151 @@
+"""The current and the diffusion of one angle: on a circle nothing can leave, so that p nu = J is the same everywhere.
+
+    nu(x) = J / p(x),   J = mean number of turns per unit of time
+
+J is counted, p follows from the score. With J known, D solves the response of smooth functions on the circle at every
+horizon (`mobility.angles`). On a torus of several angles p nu need not be constant and none of this holds: they keep
+the current of a constant mobility, Phi_A s.
+"""
+
+from dataclasses import dataclass
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Float
+
+from ..._core.errors import ArgumentError
+from ..._core.types import Samples, Vector
+from ...data import TimeSeries
+from ...statistics.integral_time import error_groups, integral_times
+from ...statistics.lags import LaggedMoments, lagged_moments
+from ...statistics.regime import BALLISTIC
+from ...statistics.resampling import bootstrap, jackknife
+from ..mobility.angles import CircleMoments
+from ..mobility.base import Inference
+from ..mobility.response import IntegratedResponse, infer_on_circles
+from ..networks import OnGrid
+from ..score import Score, ScoreFit
+from ..space import StateSpace
+from .fields import CurrentField
+
+_POINTS = 1024
+
+
+class CircleCurrent(CurrentField):
+    """J / p around a circle, between its values on a grid."""
+
+    velocity: OnGrid
+
+    @classmethod
+    def of(cls, density: Vector, flux: float, period: float) -> "CircleCurrent":
+        """Return the current of a density that is given on a regular grid around the circle."""
+        return cls(OnGrid(jnp.asarray(flux / density, jnp.float32)[:, None], (period,)))
+
+    def in_batch(self, x, score):
+        return jax.vmap(self.velocity)(x)
+
+
+@dataclass(frozen=True)
+class Winding:
+    """Displacements of an angle from sample to sample, the short way around, in groups of time."""
+
+    moves: LaggedMoments
+    turn: float  # period times sampling interval
+
+    @classmethod
+    def of(cls, series: TimeSeries, period: float, groups: int) -> "Winding":
+        """Count the turns of a series of one angle."""
+        ones = [np.ones((len(x), 1)) for x in series.segments]
+        return cls(lagged_moments(ones, moves_of(series, period), [1], groups), period * series.dt)
+
+    def flux(self, weights: np.ndarray) -> float:
+        """Return the mean number of turns per unit of time, groups counted `weights` times each."""
+        return float(self.moves.mean(weights)[0, 0, 0] / self.turn)
+
+
+@dataclass(frozen=True, eq=False)
+class RingInference:
+    """Current and diffusion of one angle.
+
+    `flux` is J, in turns per unit of time; `mobility` is the inference of D; `density` is p on a regular grid, and
+    `current` is J / p. `fluxes` and `diffusions` are J and D from the same groups of time drawn with replacement.
+    """
+
+    flux: float
+    flux_error: float
+    mobility: Inference
+    density: Vector
+    current: CircleCurrent
+    fluxes: Float[np.ndarray, " replica"]
+    diffusions: Float[np.ndarray, " replica"]
+
+    @property
+    def diffusion(self) -> float:
+        """D."""
+        return float(self.mobility.phi[0, 0])
+
+    @property
+    def diffusion_error(self) -> float:
+        """Standard error of D."""
+        return float(self.mobility.standard_error[0, 0])
+
+    def __repr__(self) -> str:
+        return f"RingInference(J {self.flux:.3g} ± {self.flux_error:.1g}, D {self.diffusion:.3g})"
+
+
+def infer_ring(series: TimeSeries, score: ScoreFit, space: StateSpace) -> RingInference:
+    """Return J, D and the field nu = J / p of a standardised series of one angle."""
+    if space.dimension != 1 or not space.angles:
+        raise ArgumentError("The current J / p is that of one angle: declare its period in TimeSeries(periods=[...]).")
+    period = float(space.periods[0] or np.nan)
+    density = density_around(score.function, period)
+    mean = space.embed(series.stacked()).mean(axis=0)
+    smooth = [space.embed(x) - mean for x in series.segments]
+    times, slope = integral_times(smooth, series.dt), _short_time_slope(series, period)
+    groups = error_groups(smooth, series.dt, times)
+    winding = Winding.of(series, period, groups)
+    flux, flux_error = jackknife(lambda weights: np.array(winding.flux(weights)), groups)
+
+    lags = IntegratedResponse().choose_lags(series, times, slope > BALLISTIC)
+    scores = [score.function.over(x).astype(float) for x in series.segments]
+    shape = [_interpolated(1 / density, x, period) for x in series.segments]
+    moments = CircleMoments.of(series, scores, space, lags, groups, shape, winding.flux)
+    mobility = infer_on_circles(moments, slope, times)
+    return RingInference(
+        float(flux),
+        float(flux_error),
+        mobility,
+        density,
+        CircleCurrent.of(density, float(flux), period),
+        bootstrap(lambda weights: np.array(winding.flux(weights)), groups),
+        bootstrap(mobility.estimate, groups)[:, 0, 0],
+    )
+
+
+def density_around(score: Score, period: float) -> Vector:
+    """Return p on a regular grid from its score, whose mean around the circle is taken out: ln p is periodic."""
+    grid = np.arange(_POINTS)[:, None] * period / _POINTS
+    slope = np.fft.rfft(score.over(grid).astype(float)[:, 0])
+    waves = 2j * np.pi / period * np.arange(len(slope))
+    log_density = np.fft.irfft(np.append(0.0, slope[1:] / waves[1:]), _POINTS)
+    density = np.exp(log_density - log_density.max())
+    return density / (density.mean() * period)
+
+
+def moves_of(series: TimeSeries, period: float, lag: int = 1) -> list[Samples]:
+    """Return how far the angle goes within `lag` samples from each sample on; zero where the record ends before."""
+    steps = [np.diff(x.astype(float), axis=0, append=x[-1:]) for x in series.segments]
+    steps = [step - period * np.round(step / period) for step in steps]
+    return [sum((np.roll(step, -k, axis=0) for k in range(1, lag)), start=step) for step in steps]
+
+
+def _short_time_slope(series: TimeSeries, period: float) -> float:
+    """Slope of the quadratic variation of what the mean motion leaves over, between one and two lags."""
+    one, two = (np.concatenate([m[:-2] for m in moves_of(series, period, lag)]).var() for lag in (1, 2))
+    return float(np.log2(two / one) - 1)
+
+
+def _interpolated(values: Vector, x: Samples, period: float) -> Samples:
+    grid = np.arange(len(values)) * period / len(values)
+    return np.interp(x.astype(float) % period, grid, values, period=period)

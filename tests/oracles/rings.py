@@ -1,0 +1,47 @@
+"""One angle, standardised as `fit` does it."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+import effective_langevin as el
+from effective_langevin._core import keys
+from effective_langevin.data.angles import unfold
+from effective_langevin.estimate.closure.circle import RingInference, infer_ring
+from effective_langevin.estimate.score import ScoreFit, estimate_score
+from effective_langevin.estimate.space import StateSpace
+from effective_langevin.estimate.symmetry import NoSymmetry
+
+
+class StandardRing(NamedTuple):
+    """A series of one angle in standardised units with its score."""
+
+    units: el.Standardizer
+    series: el.TimeSeries
+    space: StateSpace
+    score: ScoreFit
+
+    @classmethod
+    def of(cls, series: el.TimeSeries, score=None) -> "StandardRing":
+        series = unfold(series)
+        units = el.Standardizer.from_series(series)
+        space = StateSpace.of(series, NoSymmetry()).in_units_of(units.std)
+        standard = series.map(units.to_standard)
+        return cls(
+            units, standard, space, estimate_score(standard, score or el.KGMM(), space, key=keys.key_from_seed(0))
+        )
+
+    def infer(self) -> RingInference:
+        return infer_ring(self.series, self.score, self.space)
+
+    def velocity(self, found: RingInference, angle: np.ndarray) -> np.ndarray:
+        """nu in physical units at angles (sample, 1)."""
+        x = self.units.to_standard(np.array(angle, float))
+        return np.asarray(found.current.in_batch(x, None), float) * self.units.std
+
+
+def entropy_production(found: RingInference, period: float) -> tuple[float, float]:
+    """J^2 / D times the integral of 1 / p around the circle, with its standard error."""
+    around = period * np.mean(1 / found.density)
+    drawn = found.fluxes**2 / found.diffusions * around
+    return found.flux**2 / found.diffusion * around, float(drawn.std())
