@@ -7,7 +7,8 @@ from oracles.rings import StandardRing
 
 import effective_langevin as el
 from effective_langevin._core import keys
-from effective_langevin.estimate.closure.circle import CircleCurrent, Winding, density_around, infer_ring
+from effective_langevin.estimate.closure.circle import CircleCurrent, Winding, close_ring, density_around, infer_ring
+from effective_langevin.estimate.closure.storage import describe_fields, rebuild_fields
 from effective_langevin.estimate.networks import OnGrid
 from effective_langevin.estimate.score import Score
 from effective_langevin.estimate.space import StateSpace
@@ -77,11 +78,24 @@ def test_current_and_diffusion_of_a_fast_ring(fast):
     assert alone.phi[0, 0] * scale > 0.7
 
 
-def test_replicas_scatter_as_much_as_the_errors_say(fast):
-    """Bootstrap and jackknife of the same groups: within a quarter of each other."""
-    found = fast.infer()
-    assert found.fluxes.std() == pytest.approx(found.flux_error, rel=0.25)
-    assert found.diffusions.std() == pytest.approx(found.diffusion_error, rel=0.25)
+def test_the_closure_of_a_ring_holds_both_fields_with_replicas(fast):
+    """40 draws with replacement scatter as the jackknife says, to a third; < M > is D."""
+    found, closed = fast.infer(), close_ring(fast.series, fast.score, fast.space)
+    drawn = closed.fields.drawn()
+    ratios = np.array([float(f.current.values[0] / closed.fields.current.values[0]) for f in drawn])
+    spread = np.std([float(f.diffusion.matrix[0, 0]) for f in drawn])
+    assert np.std(ratios) == pytest.approx(found.flux_error / found.flux, rel=0.35)
+    assert spread == pytest.approx(found.diffusion_error, rel=0.35)
+    np.testing.assert_allclose(closed.mobility.matrix, closed.fields.diffusion.matrix, rtol=1e-6)
+    assert closed.mobility.evidence.closure.kind == "current"
+
+
+def test_the_fields_of_a_ring_are_stored(fast):
+    fields = close_ring(fast.series, fast.score, fast.space).fields
+    again = rebuild_fields(*describe_fields(fields))
+    x = np.linspace(-3, 3, 7)[:, None]
+    np.testing.assert_array_equal(again.current.in_batch(x, None), fields.current.in_batch(x, None))
+    np.testing.assert_array_equal(again.replicas[0].values, fields.replicas[0].values)
 
 
 def test_several_angles_are_refused(fast):

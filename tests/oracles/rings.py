@@ -37,11 +37,4 @@ class StandardRing(NamedTuple):
     def velocity(self, found: RingInference, angle: np.ndarray) -> np.ndarray:
         """nu in physical units at angles (sample, 1)."""
         x = self.units.to_standard(np.array(angle, float))
-        return np.asarray(found.current.in_batch(x, None), float) * self.units.std
-
-
-def entropy_production(found: RingInference, period: float) -> tuple[float, float]:
-    """J^2 / D times the integral of 1 / p around the circle, with its standard error."""
-    around = period * np.mean(1 / found.density)
-    drawn = found.fluxes**2 / found.diffusions * around
-    return found.flux**2 / found.diffusion * around, float(drawn.std())
+        return np.asarray(found.fields()[0].in_batch(x, None), float) * self.units.std

@@ -7,43 +7,48 @@ horizon (`mobility.angles`). On a torus of several angles p nu need not be const
 the current of a constant mobility, Phi_A s.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Array, Float
 
 from ..._core.errors import ArgumentError
+from ..._core.format import plus_minus, short
 from ..._core.types import Samples, Vector
 from ...data import TimeSeries
 from ...statistics.integral_time import error_groups, integral_times
 from ...statistics.lags import LaggedMoments, lagged_moments
 from ...statistics.regime import BALLISTIC
-from ...statistics.resampling import bootstrap, jackknife
+from ...statistics.resampling import drawn_weights, jackknife
 from ..mobility.angles import CircleMoments
-from ..mobility.base import Inference
+from ..mobility.base import ClosureFit, Inference, Mobility
 from ..mobility.response import IntegratedResponse, infer_on_circles
 from ..networks import OnGrid
 from ..score import Score, ScoreFit
 from ..space import StateSpace
-from .fields import CurrentField
+from .evidence import ClosureEvidence
+from .fields import ConstantDiffusion, CurrentField, Fields, stack_replicas
 
 _POINTS = 1024
+_REPLICAS = 40
 
 
 class CircleCurrent(CurrentField):
-    """J / p around a circle, between its values on a grid."""
+    """J / p around a circle, between its values on a regular grid."""
 
-    velocity: OnGrid
+    values: Float[Array, " point"]
+    period: float = eqx.field(static=True)
 
     @classmethod
     def of(cls, density: Vector, flux: float, period: float) -> "CircleCurrent":
         """Return the current of a density that is given on a regular grid around the circle."""
-        return cls(OnGrid(jnp.asarray(flux / density, jnp.float32)[:, None], (period,)))
+        return cls(jnp.asarray(flux / density, jnp.float32), period)
 
     def in_batch(self, x, score):
-        return jax.vmap(self.velocity)(x)
+        return jax.vmap(OnGrid(self.values[:, None], (self.period,)))(x)
 
 
 @dataclass(frozen=True)
@@ -66,19 +71,22 @@ class Winding:
 
 @dataclass(frozen=True, eq=False)
 class RingInference:
-    """Current and diffusion of one angle.
+    """Current and diffusion of one angle: J, in turns per unit of time, p on a regular grid, and D."""
 
-    `flux` is J, in turns per unit of time; `mobility` is the inference of D; `density` is p on a regular grid, and
-    `current` is J / p. `fluxes` and `diffusions` are J and D from the same groups of time drawn with replacement.
-    """
-
-    flux: float
-    flux_error: float
-    mobility: Inference
+    winding: Winding
     density: Vector
-    current: CircleCurrent
-    fluxes: Float[np.ndarray, " replica"]
-    diffusions: Float[np.ndarray, " replica"]
+    period: float
+    mobility: Inference
+
+    @property
+    def flux(self) -> float:
+        """J."""
+        return self.winding.flux(np.ones(self.mobility.blocks))
+
+    @property
+    def flux_error(self) -> float:
+        """Standard error of J."""
+        return float(jackknife(lambda weights: np.array(self.winding.flux(weights)), self.mobility.blocks)[1])
 
     @property
     def diffusion(self) -> float:
@@ -91,11 +99,34 @@ class RingInference:
         return float(self.mobility.standard_error[0, 0])
 
     def __repr__(self) -> str:
-        return f"RingInference(J {self.flux:.3g} ± {self.flux_error:.1g}, D {self.diffusion:.3g})"
+        return f"RingInference(J {plus_minus(self.flux, self.flux_error)}, D {short(self.diffusion)})"
+
+    def fields(self, weights: np.ndarray | None = None) -> tuple[CircleCurrent, ConstantDiffusion]:
+        """Return nu and D, groups of time counted `weights` times each."""
+        weights = np.ones(self.mobility.blocks) if weights is None else weights
+        current = CircleCurrent.of(self.density, self.winding.flux(weights), self.period)
+        return current, ConstantDiffusion.of(self.mobility.estimate(weights))
+
+
+def close_ring(series: TimeSeries, score: ScoreFit, space: StateSpace) -> ClosureFit:
+    """Return < M > = D with its errors, and the fields nu = J / p and D, of a standardised series of one angle."""
+    found = infer_ring(series, score, space)
+    groups, weights = found.mobility.blocks, drawn_weights(found.mobility.blocks, _REPLICAS)
+    states = lagged_moments(series.segments, series.segments, [0], groups)
+    evidence = ClosureEvidence("current", "counting turns", white=not found.mobility.evidence.ballistic)
+    mobility = Mobility(
+        found.mobility.phi,
+        found.mobility.standard_error,
+        "StateDependent",
+        np.array([found.mobility.estimate(drawn) for drawn in weights]),
+        replace(found.mobility.evidence, closure=evidence),
+        np.array([states.mean(drawn)[0] for drawn in weights]),
+    )
+    return ClosureFit(mobility, Fields(*found.fields(), stack_replicas([found.fields(drawn) for drawn in weights])))
 
 
 def infer_ring(series: TimeSeries, score: ScoreFit, space: StateSpace) -> RingInference:
-    """Return J, D and the field nu = J / p of a standardised series of one angle."""
+    """Return J, p and D of a standardised series of one angle."""
     if space.dimension != 1 or not space.angles:
         raise ArgumentError("The current J / p is that of one angle: declare its period in TimeSeries(periods=[...]).")
     period = float(space.periods[0] or np.nan)
@@ -105,22 +136,12 @@ def infer_ring(series: TimeSeries, score: ScoreFit, space: StateSpace) -> RingIn
     times, slope = integral_times(smooth, series.dt), _short_time_slope(series, period)
     groups = error_groups(smooth, series.dt, times)
     winding = Winding.of(series, period, groups)
-    flux, flux_error = jackknife(lambda weights: np.array(winding.flux(weights)), groups)
 
     lags = IntegratedResponse().choose_lags(series, times, slope > BALLISTIC)
     scores = [score.function.over(x).astype(float) for x in series.segments]
     shape = [_interpolated(1 / density, x, period) for x in series.segments]
     moments = CircleMoments.of(series, scores, space, lags, groups, shape, winding.flux)
-    mobility = infer_on_circles(moments, slope, times)
-    return RingInference(
-        float(flux),
-        float(flux_error),
-        mobility,
-        density,
-        CircleCurrent.of(density, float(flux), period),
-        bootstrap(lambda weights: np.array(winding.flux(weights)), groups),
-        bootstrap(mobility.estimate, groups)[:, 0, 0],
-    )
+    return RingInference(winding, density, period, infer_on_circles(moments, slope, times))
 
 
 def density_around(score: Score, period: float) -> Vector:

@@ -8,12 +8,13 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..._core.errors import ModelFileError
+from .circle import CircleCurrent
 from .fields import ConstantDiffusion, Fields, RotatedScore, SharedCurrent
 from .polynomials import PolynomialCurrent, PolynomialDiffusion
 
 _KINDS = {
     kind.__name__: kind
-    for kind in (ConstantDiffusion, PolynomialCurrent, PolynomialDiffusion, RotatedScore, SharedCurrent)
+    for kind in (CircleCurrent, ConstantDiffusion, PolynomialCurrent, PolynomialDiffusion, RotatedScore, SharedCurrent)
 }
 _PARTS = ("current", "diffusion")
 
