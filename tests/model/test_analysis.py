@@ -154,3 +154,79 @@ def test_the_error_of_a_time_includes_that_of_the_covariance(linear_model):
     )
     alone = replace(linear_model, mobility=certain).timescales().standard_error
     assert not np.allclose(alone, linear_model.timescales().standard_error, rtol=0.05)
+
+
+# Entropy production of fields.
+
+
+def sampled(system, count=20_000, seed=0):
+    """States of a two-variable system drawn from its Fokker-Planck density, exact nu and D there."""
+    plane = el.systems.FokkerPlanck.from_system(system, [(-2.0, 2.0)] * 2, 81)
+    chances = np.maximum(plane.density, 0)
+    states = plane.states[np.random.default_rng(seed).choice(len(chances), count, p=chances / chances.sum())]
+    return system.current(states), system.diffusion(states)
+
+
+@pytest.mark.parametrize(
+    "system", [el.systems.NoisyLimitCycle(), el.systems.AffineNoise()], ids=lambda s: type(s).__name__
+)
+def test_entropy_production_of_fields_is_the_exact_one(system):
+    """20000 independent states: four standard errors of the mean over them, plus 1 % for the grid."""
+    exact = system.entropy_production
+    found = analysis.entropy_of_fields(*sampled(system))
+    assert found.value == pytest.approx(exact, abs=4 * found.standard_error + 0.01 * exact)
+    assert 0 < found.standard_error < 0.05 * exact
+    assert found.bias == 0
+
+
+def test_a_constant_diffusion_may_be_given_once():
+    current, diffusion = sampled(el.systems.NoisyLimitCycle(), 100)
+    assert analysis.entropy_of_fields(current, diffusion[0]) == analysis.entropy_of_fields(current, diffusion)
+
+
+def test_error_and_bias_of_fields_come_from_the_replicas():
+    """nu times 1 + 0.1 z: < (1 + 0.1 z)^2 > = 1.01, and the scatter is 0.2 of the value; over 400 draws, 4 of their
+    errors."""
+    current, diffusion = sampled(el.systems.NoisyLimitCycle(), 5000)
+    factors = 1 + 0.1 * np.random.default_rng(1).normal(size=400)
+    found = analysis.entropy_of_fields(current, diffusion, ((f * current, diffusion) for f in factors))
+    assert found.standard_error == pytest.approx(0.2 * found.value, rel=4 / np.sqrt(800))
+    assert found.bias == pytest.approx(0.01 * found.value, abs=4 * 0.2 * found.value / 20)
+
+
+def test_entropy_production_of_fields_is_undefined_where_no_noise_acts_along_the_current():
+    """Noise on the second variable alone: a current along it is allowed, one along the first is not."""
+    along, across = (np.outer(np.linspace(-1, 1, 50), axis) for axis in ([0.0, 1.0], [1.0, 0.0]))
+    single = np.diag([0.0, 0.5])
+    found = analysis.entropy_of_fields(along, single)
+    assert found.value == pytest.approx(np.mean(np.linspace(-1, 1, 50) ** 2) / 0.5)
+    assert found.defined
+    lost = analysis.entropy_of_fields(along + 0.01 * across, single)
+    assert np.isnan(lost.value)
+    assert lost.summary() == f"entropy production undefined: {lost.reason}"
+    assert "no noise acts along the current" in lost.reason
+
+
+def test_noise_that_vanishes_at_some_states_only_leaves_it_undefined_if_there_is_a_current_there():
+    current, noise = np.array([[1.0], [0.5], [0.0]]), np.array([1.0, 0.0, 0.0])[:, None, None]
+    assert not analysis.entropy_of_fields(current, noise).defined
+    current[1] = 0
+    assert analysis.entropy_of_fields(current, noise).value == pytest.approx(1 / 3)
+
+
+def test_noise_that_cannot_be_told_from_none_leaves_it_undefined():
+    current, diffusion = np.ones((10, 1)), np.ones((10, 1, 1))
+    found = analysis.entropy_of_fields(current, diffusion, [(current, diffusion), (current, 0 * diffusion)])
+    assert not found.defined
+    assert "cannot be told from none" in found.reason
+
+
+def test_a_constant_mobility_without_noise_in_some_direction_is_fine_if_nothing_flows_there():
+    """Three variables, rotation in the first two, no noise on the third."""
+    phi = np.array([[1.0, 0.5, 0.0], [-0.5, 1.0, 0.0], [0.0, 0.0, 0.0]])
+    states = np.random.default_rng(0).normal(size=(100, 3))
+    none = np.empty((0, 3, 3))
+    found = analysis.entropy_production(analysis.Draws(phi, np.eye(3), none, none), states, -states)
+    assert found.value == pytest.approx(2 * 0.25)
+    phi[0, 2], phi[2, 0] = 0.1, -0.1
+    assert not analysis.entropy_production(analysis.Draws(phi, np.eye(3), none, none), states, -states).defined

@@ -16,6 +16,10 @@ def test_current_and_entropy_production_of_a_driven_ring(dt):
     ring = el.systems.DrivenRing()
     standard = StandardRing.of(ring.simulate(1000.0, dt=dt, members=60, seed=11, step=0.01))
     found, scale = standard.infer(), standard.units.std[0] ** 2
+    produced = standard.entropy_production()
+    assert abs(produced.value - ring.entropy_production) < min(
+        3 * produced.standard_error, 0.05 * ring.entropy_production
+    )
     assert abs(found.flux - ring.flux) < min(3 * found.flux_error, 0.05 * ring.flux)
     assert abs(found.diffusion * scale - 0.5) < min(3 * found.diffusion_error * scale, 0.025)
     weights, exact = ring.density(GRID), ring.current(GRID)

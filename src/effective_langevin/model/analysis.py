@@ -1,11 +1,11 @@
 """What a model says about its dynamics: relaxation times, rotations and entropy production, each with its error.
 
-All follow from Phi, the covariance C and the score. C(tau) of the model begins as C - Phi tau, whatever the score, so
-A = Phi C^-1 holds the rates at which its correlations begin to decay; for linear dynamics they decay so for ever.
-Errors come from blocks of time drawn with replacement, Phi and C together.
+All follow from Phi, the covariance C and the score; entropy production also from fields nu and D. C(tau) of the model
+begins as C - Phi tau, whatever the score, so A = Phi C^-1 holds the rates at which its correlations begin to decay; for
+linear dynamics they decay so for ever. Errors come from blocks of time drawn with replacement, Phi and C together.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,6 +18,11 @@ from .._core.types import Matrix, Samples, Vector
 
 _ROUNDING = 1e-9
 _SHOWN = 3
+_NO_DIFFUSION, _NO_CURRENT = 1e-6, 1e-3
+_NO_NOISE = "no noise acts along the current, so that a reversed path cannot happen"
+_MAYBE_NO_NOISE = "the noise along the current cannot be told from none"
+
+Diffusions = Float[np.ndarray, "state var var"] | Matrix
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -82,20 +87,32 @@ class Circulation:
 class EntropyProduction:
     """Entropy production per unit of time, in units of Boltzmann's constant; `bias` is what sampling noise adds to it.
 
-    It is quadratic in Phi_A, so that the noise of Phi_A alone makes it positive.
+    It is quadratic in the current, so that the noise of the current alone makes it positive. Where no noise acts along
+    the current it is not defined: `value` is NaN and `reason` says why.
     """
 
     value: float
     standard_error: float
     bias: float
+    reason: str = ""
+
+    @classmethod
+    def undefined(cls, reason: str) -> "EntropyProduction":
+        """Return a value that does not exist."""
+        return cls(np.nan, np.nan, np.nan, reason)
+
+    @property
+    def defined(self) -> bool:
+        """Whether there is a value."""
+        return not self.reason
 
     def __repr__(self) -> str:
         return f"EntropyProduction({self.summary()})"
 
     def summary(self, unit: str = "") -> str:
         """Return the value and what sampling noise adds to it, as text."""
-        if not np.isfinite(self.value):
-            return "entropy production infinite: noise acts in some directions only"
+        if not self.defined:
+            return f"entropy production undefined: {self.reason}"
         value = measured(self.value, self.standard_error, unit and f"per {unit}")
         return f"entropy production {value}, of which sampling noise {rounded(self.bias)}"
 
@@ -155,10 +172,10 @@ def entropy_production(draws: Draws, states: Samples, scores: Samples) -> Entrop
 
     It is < v^T Phi_S^-1 v > of the stationary velocity v = Phi_A s, zero without circulation. < s s^T > is C^-1 for the
     Gaussian of the same covariance; only what the score has beyond it is averaged over the states, which is noisier.
-    Infinite where noise acts in some directions only: a reversed path then cannot happen.
+    Not defined where Phi_A leads out of the directions in which noise acts.
     """
-    if np.linalg.matrix_rank(0.5 * (draws.phi + draws.phi.T), hermitian=True) < len(draws.phi):
-        return EntropyProduction(np.inf, np.nan, np.nan)
+    if _produced(draws.phi.T - draws.phi, 0.5 * (draws.phi + draws.phi.T)) is None:
+        return EntropyProduction.undefined(_NO_NOISE)
     kernel, gaussian = _kernel(draws.phi), np.linalg.inv(draws.covariance)
     linear = states @ gaussian
 
@@ -172,9 +189,43 @@ def entropy_production(draws: Draws, states: Samples, scores: Samples) -> Entrop
     return EntropyProduction(value, float(np.hypot(drawn.std(), noise)), float(drawn.mean() - value))
 
 
+def entropy_of_fields(
+    current: Samples, diffusion: Diffusions, replicas: Iterable[tuple[Samples, Diffusions]] = ()
+) -> EntropyProduction:
+    """< nu . D^-1 nu > from nu (state, var) and D (state, var, var), or one D for all, at states of the steady state.
+
+    The error is the scatter over `replicas`, the two at the same states from blocks of time drawn with replacement,
+    and that of the mean over the states. Units are standardised, so that directions can be compared: no noise acts
+    where D is below a millionth of its mean size, and the value is not defined if nu has more than a thousandth of its
+    size there.
+    """
+    rates = _produced(current, diffusion)
+    if rates is None:
+        return EntropyProduction.undefined(_NO_NOISE)
+    value, means = float(rates.mean()), []
+    for replica in replicas:
+        drawn = _produced(*replica)
+        if drawn is None:
+            return EntropyProduction.undefined(_MAYBE_NO_NOISE)
+        means.append(drawn.mean())
+    means = np.array(means or [value])
+    noise = rates.std() / np.sqrt(len(rates))
+    return EntropyProduction(value, float(np.hypot(means.std(), noise)), float(means.mean() - value))
+
+
+def _produced(current: Samples, diffusion: Diffusions) -> np.ndarray | None:
+    """nu . D^-1 nu at every state within the directions in which noise acts; None where nu leads out of them."""
+    values, vectors = np.linalg.eigh(np.reshape(diffusion, (-1, *np.shape(diffusion)[-2:])))
+    squares = (np.swapaxes(vectors, 1, 2) @ current[:, :, None])[..., 0] ** 2
+    noisy = np.broadcast_to(values > _NO_DIFFUSION * values[:, -1].mean(), squares.shape)
+    if squares[~noisy].sum() > _NO_CURRENT**2 * squares.sum():
+        return None
+    return np.sum(np.where(noisy, squares, 0.0) / np.where(noisy, values, 1.0), axis=1)
+
+
 def _kernel(phi: Matrix) -> Matrix:
     odd = 0.5 * (phi - phi.T)
-    return odd.T @ np.linalg.solve(0.5 * (phi + phi.T), odd)
+    return odd.T @ np.linalg.pinv(0.5 * (phi + phi.T), rcond=_NO_DIFFUSION, hermitian=True) @ odd
 
 
 def _turning(phi: Matrix, covariance: Matrix) -> Matrix:

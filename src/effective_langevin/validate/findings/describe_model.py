@@ -59,8 +59,11 @@ class ModelDescription:
         return rows
 
     def entropy_row(self) -> str:
-        """Entropy production with its error."""
-        return _write(self.entropy.value, self.entropy.standard_error)
+        """Entropy production with its error, or why there is none."""
+        if not self.entropy.defined:
+            return f"undefined: {self.entropy.reason}"
+        value = _write(self.entropy.value, self.entropy.standard_error)
+        return f"{value} per {self.model.time_unit or 'unit of time'}"
 
     def more_modes(self) -> int:
         """How many modes are not among the rows."""
@@ -108,6 +111,8 @@ class ModelDescription:
 
     def _irreversibility(self, test: CirculationTest) -> str:
         found, unit = self.entropy, self.model.time_unit or "unit of time"
+        if not found.defined:
+            return f"the entropy production is undefined: {found.reason}."
         value = f"entropy is produced at {plus_minus(found.value, found.standard_error)} per {unit}"
         if test.significant:
             return (
