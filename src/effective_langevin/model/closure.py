@@ -146,7 +146,7 @@ class FieldClosure(Closure):
     def to_standard(self, score: Score, standardizer: Standardizer) -> tuple[Callable, Any]:
         diffusion, current = self.fields.diffusion, self.fields.current
         if not isinstance(diffusion, ConstantDiffusion):
-            return FieldValues(score, self.fields, "drift"), diffusion.factor
+            return FieldValues(score, self.fields, "drift"), diffusion
         if isinstance(current, SharedCurrent):
             both = jnp.concatenate([diffusion.matrix, current.matrix], axis=1)
             return LangevinDrift(score, both), diffusion.root

@@ -233,7 +233,8 @@ class LangevinModel:
         noise : array, shape (member, step, var), optional
             Brownian increments of variance `step`; default: drawn from `seed`.
         stepper : Stepper, optional
-            Default: `StochasticMidpoint`; with given `noise`, `StochasticHeun`.
+            Default: `StochasticMidpoint`. With given `noise`, `StochasticHeun`, or `EulerMaruyama` where the noise
+            depends on the state.
         denoise : bool, optional
             The equation has the steady state of the smoothed data. If true, return the expected clean states instead,
             with the spread of clean ones; default: where the smoothing width exceeds the spread of the data somewhere.

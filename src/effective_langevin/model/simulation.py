@@ -14,7 +14,7 @@ from .._core.format import count
 from .._core.types import Samples
 from ..data import TimeSeries
 from ..execution.compilation import soon_compiled
-from ..simulate import Equation, StepMap, Stepper, StochasticHeun, integrate
+from ..simulate import Equation, EulerMaruyama, StepMap, Stepper, StochasticHeun, integrate
 from ..simulate.steppers import WrapAngles
 
 if TYPE_CHECKING:
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 _MANY = 256
 _BOUND = 1e3
+_ASIDE = 0.02  # standard deviations
 # Over an interval shorter than this many of the fastest times, increments feel the error of each step: half a step.
 _SHORT, _FINER = 2.0, 0.5
 
@@ -45,7 +46,9 @@ def simulate(
     duration = checks.positive_number("duration", duration)
     dt = checks.optional_positive_number("dt", dt) or model.dt
     members = checks.integer_at_least("members", members, 1)
-    stepper = stepper or (model.default_stepper if noise is None else StochasticHeun())
+    equation = standard_equation(model, members)
+    driven = StochasticHeun() if equation.additive else EulerMaruyama()
+    stepper = stepper or (model.default_stepper if noise is None else driven)
     wanted = checks.optional_positive_number("step", step) or model.automatic_step(stepper, dt)
     save_every, frames = max(1, int(np.ceil(dt / wanted - 1e-6))), max(1, round(duration / dt))
     step, key = dt / save_every, keys.key_from_seed(seed)
@@ -55,7 +58,7 @@ def simulate(
     if noise is not None:
         shape = (members, frames * save_every, model.dimension)
         noise = checks.shaped_array("noise", noise, shape, f"(member, step, var) = {shape} at step {step:g}")
-    advance = _wrap_angles(model, stepper.advance(standard_equation(model, members), step))
+    advance = _wrap_angles(model, stepper.advance(equation, step))
     sizes: dict[str, Any] = {"frames": frames, "save_every": save_every, "step": step, "bound": _BOUND}
     paths = integrate(advance, states, **sizes, key=keys.named(key, "noise"), noise=noise).survivors(step)
     if (not model.score.resolved) if denoise is None else denoise:
@@ -87,12 +90,16 @@ def stiffness(model: "LangevinModel") -> float:
 
 
 def fastest_rates(equation: Equation, states: Array) -> np.ndarray:
-    """Return the spectral radius of the drift's Jacobian at each state, plus the squared gradient of the noise."""
+    """Return the spectral radius of the drift's Jacobian at each state, plus the squared gradient of the noise.
+
+    The gradient is one of finite differences: a noise factor need not be differentiable, where the noise vanishes.
+    """
     rates = np.abs(np.linalg.eigvals(np.asarray(_jacobians(equation.drifts, states), float))).max(axis=1)
     if equation.additive:
         return rates
-    gradients = np.asarray(_jacobians(equation.factors, states), float)
-    return rates + np.sum(gradients**2, axis=(1, 2, 3))
+    aside = _ASIDE * jnp.eye(states.shape[1])[:, None]
+    up, down = (jax.lax.map(equation.factors, states + sign * aside) for sign in (1, -1))
+    return rates + np.sum(np.square((up - down) / (2 * _ASIDE)), axis=(0, 2, 3))
 
 
 def _warn_of_increments(stepper: Stepper, steps: int) -> None:
