@@ -98,6 +98,14 @@ def test_entropy_production_of_the_limit_cycle_is_the_radial_integral():
     assert NoisyLimitCycle().entropy_production == pytest.approx(40.59, abs=0.005)
 
 
+def test_a_ring_at_rest_follows_boltzmann_between_deep_wells():
+    """exp(-V / D) where it is 3 x 10^-4 of its maximum, too."""
+    ring, x = DrivenRing(drive=0.0, cosines=(0.0, 2.0), sines=(0.3, 0.0)), np.linspace(0, 2 * np.pi, 1001)[:-1]
+    weights = np.exp(-(2 * np.cos(2 * x) + 0.3 * np.sin(x)) / 0.5)
+    np.testing.assert_allclose(ring.density(x), weights / (np.mean(weights) * 2 * np.pi), rtol=1e-6)
+    assert abs(ring.flux) < 1e-12
+
+
 @pytest.mark.parametrize("drive", [1.0, -0.4, 0.0, 6.0])
 def test_the_ring_has_the_density_and_the_current_of_the_closed_form(drive):
     """p ~ exp(-Psi) int_x^{x + 2 pi} exp(Psi), Psi = (V - f x) / D; J = D (1 - exp(-2 pi f / D)) / N."""

@@ -12,7 +12,7 @@ from .._core import checks
 from .._core.types import Matrix, Samples
 from .base import System
 
-_POINTS = 256
+_POINTS = 257  # odd: no wave alternates from point to point, whose slope a grid cannot see
 
 
 class ScalarMultiplicative(System):
@@ -224,7 +224,7 @@ class DrivenRing(System):
         array
             The density at each angle.
         """
-        amplitudes = np.fft.rfft(_solve_ring(self)[0])[: _POINTS // 2] / _POINTS
+        amplitudes = np.fft.rfft(_solve_ring(self)[0]) / _POINTS
         amplitudes[1:] *= 2
         return np.polynomial.polynomial.polyval(np.exp(1j * np.asarray(x, float)), amplitudes).real
 
@@ -258,7 +258,6 @@ def _solve_ring(ring: DrivenRing) -> tuple[np.ndarray, float]:
     """Return p on a regular grid, and J: (f - V') p - D p' = J with mean p = 1 / 2 pi, by Fourier collocation."""
     grid = 2 * np.pi * np.arange(_POINTS) / _POINTS
     waves = np.fft.fftfreq(_POINTS, 1 / _POINTS)
-    waves[_POINTS // 2] = 0.0
     slope = np.fft.ifft(1j * waves[:, None] * np.fft.fft(np.eye(_POINTS), axis=0), axis=0).real
     equations = np.ones((_POINTS + 1, _POINTS + 1))
     equations[:-1, :-1] = np.diag(ring._force(grid, np)) - ring.noise * slope
