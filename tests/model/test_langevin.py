@@ -176,9 +176,10 @@ def without_circulation(model):
 
 def test_the_default_stepper_and_its_step_are_used(linear_model):
     """The same bits as with that stepper and step given; supplied noise takes the stepper that draws none."""
-    for dt, resolution in ((0.1, 0.25), (1.0, 0.25), (2.0, 0.5)):
+    rate = linear_model.stiffness()
+    for dt, resolution in ((1e-4, 0.25), (1.0, 0.25 * np.sqrt(np.expm1(rate) / rate)), (4.0, 0.7), (400.0, 0.7)):
         step = linear_model.automatic_step(dt=dt)
-        assert step == pytest.approx(resolution / linear_model.stiffness())
+        assert step == pytest.approx(resolution / rate, rel=1e-3)
         given = {"stepper": el.StochasticMidpoint(), "step": step}
         default, same = (linear_model.simulate(3 * dt, members=2, seed=1, dt=dt, **a).values for a in ({}, given))
         np.testing.assert_array_equal(default, same)

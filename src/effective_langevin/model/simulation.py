@@ -22,9 +22,8 @@ if TYPE_CHECKING:
 
 _MANY = 256
 _BOUND = 1e3
+_LONG = 50.0
 _ASIDE = 0.02  # standard deviations
-# Over an interval shorter than this many of the fastest times, increments feel the error of each step: half a step.
-_SHORT, _FINER = 2.0, 0.5
 
 
 def simulate(
@@ -79,8 +78,13 @@ def standard_equation(model: "LangevinModel", members: int = 1) -> Equation:
 
 
 def automatic_step(stepper: Stepper, rate: float, dt: float) -> float:
-    """Return the step at which a stepper resolves the fastest rate, and increments over `dt` to about 1 %."""
-    return stepper.resolution / rate * (_FINER if rate * dt < _SHORT else 1.0)
+    """Return the step at which a stepper resolves the fastest rate, and increments over `dt` to about 1 %.
+
+    1 - exp(-z) of one step z = rate x step is off by a share of the order of z^2, and 1 - exp(-Z) of the interval
+    Z = rate x dt by Z / (exp(Z) - 1) times that: increments over a longer interval allow a longer step.
+    """
+    longer = np.sqrt(np.expm1(z) / z) if (z := min(rate * dt, _LONG)) > 0 else 1.0
+    return min(stepper.resolution, longer * (stepper.increments or stepper.resolution)) / rate
 
 
 def stiffness(model: "LangevinModel") -> float:
@@ -104,7 +108,7 @@ def fastest_rates(equation: Equation, states: Array) -> np.ndarray:
 
 def _warn_of_increments(stepper: Stepper, steps: int) -> None:
     """Warn that the paths of a stepper are right in the steady state only."""
-    if not stepper.increments:
+    if stepper.increments is None:
         text = (
             f"{type(stepper).__name__} is right in the steady state only: at {count(steps, 'step')} per sampling "
             f"interval, the mean squared increments of its paths are {50 / steps:.2g} % too small, or more. Leave "

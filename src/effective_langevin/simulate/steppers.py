@@ -19,6 +19,8 @@ from jaxtyping import Array, Float
 from .._core.matrices import square_root
 from ..execution.batches import over_members, times
 
+_FEW = 4  # Brownian motions taken one by one, in one compiled expression; more of them in a loop
+
 State = Float[Array, "member var"]
 Noise = Float[Array, "member brownian"]
 Factors = Float[Array, "member var brownian"]
@@ -93,12 +95,12 @@ class StepMap(eqx.Module):
 class Stepper(ABC):
     """A strategy that turns an equation and a step into a one-step map.
 
-    `resolution` is the default step, in units of the fastest time scale. `increments` says whether the steps of its
-    paths have the right size; if not, only the steady state is right.
+    `resolution` is the default step, in units of the fastest time scale, at which the steady state is right.
+    `increments` is the one at which also the increments over a single step are; None if they never are.
     """
 
     resolution: ClassVar[float] = 0.05
-    increments: ClassVar[bool] = True
+    increments: ClassVar[float | None] = 0.05
 
     @abstractmethod
     def advance(self, equation: Equation, step: float) -> StepMap:
@@ -145,15 +147,18 @@ class _MidpointMap(StepMap):
         where I_rj has the moments, to the order needed, of the double integral of dW_r and dW_j.
         """
         root, brownian = jnp.sqrt(self.step), factors.shape[-1]
-        centre, around = x + self.step / brownian * slope, root * jnp.moveaxis(factors, -1, 0)
-        points = jnp.concatenate([centre + around, centre - around])
-        values = self.equation.factors(points.reshape(-1, x.shape[1])).reshape(2, brownian, *factors.shape)
-        mean_change = 0.25 * jnp.sum(values.sum(axis=0) - 2 * factors, axis=0)
-        product, area = dw[:, :, None] * dw[:, None], dv[:, :, None] * dw[:, None]
-        area = (area - jnp.swapaxes(area, 1, 2)) / np.sqrt(2)
-        double = 0.5 * (product - self.step * jnp.eye(brownian) + area)
-        gradients = (values[0] - values[1]) / (2 * root)
-        return _each(mean_change, dw) + jnp.sum(gradients * jnp.moveaxis(double, 1, 0)[:, :, None], axis=(0, 3))
+        centre = x + self.step / brownian * slope
+
+        def along(column, only, dw_r, dv_r):
+            above, below = (self.equation.factors(centre + sign * root * column) for sign in (1, -1))
+            area = (dv_r[:, None] * dw - dv * dw_r[:, None]) / np.sqrt(2)
+            double = 0.5 * (dw_r[:, None] * dw - self.step * only + area)
+            return _each(above + below - 2 * factors, 0.25 * dw) + _each(above - below, double / (2 * root))
+
+        each = jnp.moveaxis(factors, -1, 0), jnp.eye(brownian), dw.T, dv.T
+        if brownian > _FEW:
+            return jnp.sum(jax.lax.map(lambda one: along(*one), each), axis=0)
+        return sum((along(*one) for one in zip(*each)), jnp.zeros_like(x))
 
 
 class _ExponentialMap(StepMap):
@@ -212,7 +217,7 @@ class LeimkuhlerMatthews(Stepper):
     """
 
     resolution: ClassVar[float] = 0.5
-    increments: ClassVar[bool] = False
+    increments: ClassVar[float | None] = None
 
     def advance(self, equation: Equation, step: float) -> StepMap:
         equation.needs_additive_noise(self)
@@ -230,6 +235,7 @@ class StochasticHeun(Stepper):
     """
 
     resolution: ClassVar[float] = 0.2
+    increments: ClassVar[float | None] = 0.15
 
     def advance(self, equation: Equation, step: float) -> StepMap:
         equation.needs_additive_noise(self)
@@ -251,10 +257,11 @@ class StochasticMidpoint(Stepper):
     Examples
     --------
     >>> el.StochasticMidpoint().resolution  # default step, in units of the fastest time scale
-    0.5
+    0.7
     """
 
-    resolution: ClassVar[float] = 0.5
+    resolution: ClassVar[float] = 0.7
+    increments: ClassVar[float | None] = 0.25
 
     def advance(self, equation: Equation, step: float) -> StepMap:
         return _MidpointMap(equation, jnp.asarray(step, jnp.float32), draws=2)
@@ -273,6 +280,7 @@ class ExponentialEuler(Stepper):
     """
 
     resolution: ClassVar[float] = 0.1
+    increments: ClassVar[float | None] = 0.1
 
     def advance(self, equation: Equation, step: float) -> StepMap:
         equation.needs_additive_noise(self)

@@ -6,8 +6,10 @@ f acts on the eigenvalues and makes D positive everywhere; it is smooth, so that
 drives the noise. Beyond the box D keeps its value at the nearest point and nu fades to zero.
 """
 
+import functools
 from itertools import combinations_with_replacement
 from math import comb
+from operator import add
 from typing import Any
 
 import jax
@@ -16,9 +18,11 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from ..._core.types import Vector
+from ...execution.batches import times
 from .fields import CurrentField, DiffusionField, States, Tensors
 
 KINDS = ("scalar", "diagonal", "full")
+_MANY = 100
 
 
 def exponents(variables: int, degree: int) -> list[tuple[int, ...]]:
@@ -30,11 +34,16 @@ def exponents(variables: int, degree: int) -> list[tuple[int, ...]]:
 def monomials(x: Any, degree: int) -> Any:
     """Return every monomial up to a degree at each state, (batch, term); numpy in, numpy out."""
     library = np if isinstance(x, np.ndarray) else jnp
-    columns = {(0,) * x.shape[1]: library.ones_like(x[:, 0])}
+    return library.stack(_terms(x, degree), axis=1)
+
+
+def _terms(x: Any, degree: int) -> list[Any]:
+    """Return every monomial apart. What is computed term by term, the compiler fuses with the step around it."""
+    columns = {(0,) * x.shape[1]: 0 * x[:, 0] + 1}
     for powers in exponents(x.shape[1], degree)[1:]:
         i = next(i for i, power in enumerate(powers) if power)
         columns[powers] = columns[(*powers[:i], powers[i] - 1, *powers[i + 1 :])] * x[:, i]
-    return library.stack(list(columns.values()), axis=1)
+    return list(columns.values())
 
 
 def degree_of(terms: int, variables: int) -> int:
@@ -67,7 +76,8 @@ class PolynomialCurrent(CurrentField):
     def in_batch(self, x: States, score: States) -> States:
         inside = jnp.clip(x, self.low, self.high)
         fade = jnp.exp(-0.25 * jnp.sum((x - inside) ** 2, axis=1, keepdims=True) ** 2)
-        return fade * (_combined(monomials(inside, self.degree), self.coefficients) + _combined(score, self.by_score))
+        polynomials = jnp.stack(_combined(_terms(inside, self.degree), self.coefficients), axis=1)
+        return fade * (polynomials + times(self.by_score, score))
 
 
 class PolynomialDiffusion(DiffusionField):
@@ -99,23 +109,28 @@ class PolynomialDiffusion(DiffusionField):
         return KINDS[[len(triangle(kind, len(self.low))) for kind in KINDS].index(len(self.coefficients))]
 
     def in_batch(self, x: States) -> Tensors:
-        entries = _combined(monomials(jnp.clip(x, self.low, self.high), self.degree), self.coefficients)
+        entries = _combined(_terms(jnp.clip(x, self.low, self.high), self.degree), self.coefficients)
         if self.kind != "full":
-            return jnp.eye(x.shape[1]) * _clip_smoothly(entries, self.floor)[:, None]
-        return _clip_eigenvalues(_symmetric(entries, x.shape[1]), self.floor)
+            return _diagonal([_clip_smoothly(entry, self.floor) for entry in entries], x.shape[1])
+        if x.shape[1] == 2:
+            return _clip_two(*entries, self.floor)
+        matrix = _symmetric(jnp.stack(entries, axis=1), x.shape[1])
+        return _clip_smoothly(matrix, self.floor) if x.shape[1] == 1 else _clip_many(matrix, self.floor)
 
     def factor(self, x: States) -> Tensors:
         """Return the lower triangular root of D; its columns vanish where D does."""
         diffusion, size = self.in_batch(x), x.shape[1]
         if self.kind != "full":
             return jnp.sqrt(diffusion)
-        root = jnp.zeros_like(diffusion)
+        zero = jnp.zeros_like(x[:, 0])
+        root = [[zero] * size for _ in range(size)]
         for j in range(size):
-            rest = diffusion[:, j:, j] - jnp.sum(root[:, j:, :j] * root[:, j, None, :j], axis=2)
-            pivot = jnp.maximum(rest[:, :1], 0.0)
-            column = jnp.where(pivot > 0, rest / jnp.sqrt(jnp.where(pivot > 0, pivot, 1.0)), 0.0)
-            root = root.at[:, j:, j].set(column)
-        return root
+            rest = [diffusion[:, i, j] - sum(root[i][k] * root[j][k] for k in range(j)) for i in range(j, size)]
+            pivot = jnp.maximum(rest[0], 0.0)
+            scale = jnp.where(pivot > 0, 1 / jnp.sqrt(jnp.where(pivot > 0, pivot, 1.0)), 0.0)
+            for i in range(j, size):
+                root[i][j] = rest[i - j] * scale
+        return _matrices(root)
 
 
 def triangle(kind: str, variables: int) -> list[list[tuple[int, int]]]:
@@ -127,9 +142,23 @@ def triangle(kind: str, variables: int) -> list[list[tuple[int, int]]]:
     return [[(i, j)] for i in range(variables) for j in range(i + 1)]
 
 
-def _combined(values: Float[Array, "batch term"], weights: Float[Array, "out term"]) -> Float[Array, "batch out"]:
-    """Sum terms with weights, in full precision."""
-    return jnp.matmul(values, weights.T, precision=jax.lax.Precision.HIGHEST)
+def _combined(terms: list[Array], weights: Float[Array, "out term"]) -> list[Array]:
+    """Sum terms with weights, one sum for each row; many terms as one product, in full precision."""
+    if weights.size > _MANY:
+        sums = jnp.matmul(jnp.stack(terms, axis=1), weights.T, precision=jax.lax.Precision.HIGHEST)
+        return [sums[:, k] for k in range(len(weights))]
+    return [functools.reduce(add, (row[k] * term for k, term in enumerate(terms))) for row in weights]
+
+
+def _matrices(rows: list[list[Array]]) -> Tensors:
+    """Return matrices from their entries, each with one number per state."""
+    return jnp.stack([jnp.stack(row, axis=-1) for row in rows], axis=-2)
+
+
+def _diagonal(entries: list[Array], size: int) -> Tensors:
+    """Return diagonal matrices; one entry is that of all variables."""
+    zero, entries = jnp.zeros_like(entries[0]), entries * size if len(entries) == 1 else entries
+    return _matrices([[entries[i] if i == j else zero for j in range(size)] for i in range(size)])
 
 
 def _clip_smoothly(values: Array, floor: Array) -> Array:
@@ -145,27 +174,22 @@ def _symmetric(entries: Float[Array, "batch entry"], size: int) -> Tensors:
     return entries[:, order]
 
 
-def _clip_eigenvalues(matrix: Tensors, floor: Array) -> Tensors:
-    """Return f of each symmetric matrix; its derivative is finite also where eigenvalues coincide."""
-    size = matrix.shape[1]
-    if size == 1:
-        return _clip_smoothly(matrix, floor)
-    return _clip_two(matrix, floor) if size == 2 else _clip_many(matrix, floor)
+def _clip_two(first: Array, cross: Array, second: Array, floor: Array) -> Tensors:
+    """Return f of symmetric matrices of two variables; the derivative is finite also where eigenvalues coincide.
 
-
-def _clip_two(matrix: Tensors, floor: Array) -> Tensors:
-    """Two variables: the root of S = M^2 + floor^2 is (S + sqrt(det S)) / sqrt(tr S + 2 sqrt(det S))."""
-    determinant = matrix[:, 0, 0] * matrix[:, 1, 1] - matrix[:, 0, 1] * matrix[:, 1, 0]
-    trace, square = matrix[:, 0, 0] + matrix[:, 1, 1], jnp.sum(matrix**2, axis=(1, 2))
+    The root of S = M^2 + floor^2 is (S + sqrt(det S)) / sqrt(tr S + 2 sqrt(det S)).
+    """
+    determinant, square = first * second - cross**2, first**2 + 2 * cross**2 + second**2
     root = jnp.sqrt(determinant**2 + floor**2 * square + floor**4)
     scale = jnp.sqrt(square + 2 * (floor**2 + root))
-    shift = (floor**2 + root - determinant) / scale  # M^2 = trace M - determinant
-    return 0.5 * (matrix * (1 + trace / scale)[:, None, None] + jnp.eye(2) * shift[:, None, None])
+    shift = 0.5 * (floor**2 + root - determinant) / scale  # M^2 = trace M - determinant
+    gain = 0.5 * (1 + (first + second) / scale)
+    return _matrices([[gain * first + shift, gain * cross], [gain * cross, gain * second + shift]])
 
 
 @jax.custom_jvp
 def _clip_many(matrix: Tensors, floor: Array) -> Tensors:
-    """Any number of variables, by eigenvectors."""
+    """Return f of symmetric matrices of any number of variables, by eigenvectors."""
     values, vectors = jnp.linalg.eigh(matrix)
     return jnp.einsum("bik,bk,bjk->bij", vectors, _clip_smoothly(values, floor), vectors, precision="highest")
 
