@@ -9,12 +9,14 @@ exactly; a cubic spline takes what they leave. For a linear process they leave n
 from dataclasses import dataclass
 
 import numpy as np
+from jaxtyping import Float
 from scipy.interpolate import CubicSpline
 
 from ..._core.types import Matrix
 
 _RANK = 1e-8
 _FASTEST, _TURN = 0.01, 0.75 * np.pi
+_FADED, _SMALL, _GROWING = 0.003, 0.1, 1.05
 
 
 def integrated(response: np.ndarray, tau: np.ndarray) -> np.ndarray:
@@ -45,11 +47,8 @@ class Exponentials:
     def at(self, t: np.ndarray, size: int) -> tuple[np.ndarray, np.ndarray]:
         """< x s^T > at times t, and its integral from 0 to t: the first `size` rows, the other columns."""
         left, right = self.left[:size], self.right[:, size:]
-        slow = np.abs(self.rates) < 1e-12
-        rates = np.where(slow, 1, self.rates)
-        grown = np.where(slow, t[:, None], np.expm1(np.outer(t, rates)) / rates)
         value = np.einsum("ir,tr,rj->tij", left, np.exp(np.outer(t, self.rates)), right)
-        return value, np.einsum("ir,tr,rj->tij", left, grown, right)
+        return value, np.einsum("ir,tr,rj->tij", left, _grown(t, self.rates), right)
 
 
 @dataclass(frozen=True)
@@ -79,3 +78,44 @@ def integrated_along(
     if not np.iscomplexobj(response):
         value, integral = np.real(value), np.real(integral)
     return integral + integrated(response - value, tau)
+
+
+class PropagatedIntegral:
+    """int_0^T K for K(tau) = < f(t + tau) g(t)^T >, linear in K, with the rates of the functions f.
+
+    The propagator P of K(h) = P K(0) gives every f a sum of exponentials, which is integrated exactly; a cubic spline
+    takes what they leave. A factor of P below `_FADED`, or a small one of the wrong sign, counts as decayed; one that
+    grows or turns by more than `_TURN` is left to the spline. P is that of all the data, so that the parts of K in
+    blocks of time can be integrated first and summed afterwards.
+    """
+
+    def __init__(self, moments: Float[np.ndarray, "lag f g"], dt: float):
+        tau = dt * np.arange(len(moments))
+        self.spline = CubicSpline(tau, np.eye(len(tau)), axis=0).antiderivative()(tau)
+        rows, columns = (1 / np.sqrt(np.mean(moments[0] ** 2, axis=axis) + 1e-300) for axis in (1, 0))
+        now, later = (m * rows[:, None] * columns for m in moments[:2])
+        left, sizes, right = np.linalg.svd(now, full_matrices=False)
+        kept = sizes > _RANK * sizes[0]
+        left, sizes, right = left[:, kept], sizes[kept], right[kept]
+        factors, modes = np.linalg.eig(left.T @ later @ right.T / sizes)
+        size, turned = np.abs(factors), np.abs(np.angle(factors)) > _TURN
+        followed = (size < _GROWING) & ~(turned & (size > _SMALL))
+        decay = np.where(turned | (size < _FADED), np.clip(size, _FADED, None), factors)[followed]
+        rates = np.log(decay.astype(complex)) / dt
+        into, out = np.linalg.inv(modes)[followed] @ left.T * rows, (left @ modes[:, followed]) / rows[:, None]
+        value = np.real(np.einsum("ir,tr,rj->tij", out, np.exp(np.outer(tau, rates)), into))
+        self.start = np.real(np.einsum("ir,tr,rj->tij", out, _grown(tau, rates), into))
+        self.start -= np.tensordot(self.spline, value, 1)
+        self.factors = factors
+
+    def __call__(self, moments: Float[np.ndarray, "... lag f g"]) -> Float[np.ndarray, "... lag f g"]:
+        """Integrate from 0 to every lag."""
+        by_rates = np.einsum("tij,...jk->...tik", self.start, moments[..., 0, :, :])
+        return by_rates + np.einsum("Tt,...tik->...Tik", self.spline, moments)
+
+
+def _grown(t: np.ndarray, rates: np.ndarray) -> np.ndarray:
+    """int_0^t exp(rate t'), (time, rate)."""
+    slow = np.abs(rates) < 1e-12
+    rates = np.where(slow, 1, rates)
+    return np.where(slow, t[:, None], np.expm1(np.outer(t, rates)) / rates)

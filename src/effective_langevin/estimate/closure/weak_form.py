@@ -1,0 +1,379 @@
+"""nu(x) and D(x) of a diffusive series in a few variables, from the weak form, with the degrees chosen from the data.
+
+The equations (`weak_moments`) are solved by least squares. Each is weighted by its scatter over groups of time, about
+the richest shape. < nu . grad g > = 0 for polynomials g are further, heavier equations. A ridge, chosen by leaving out
+groups of time, holds what the data do not determine: the part of D that varies, and the matrix A of nu = P(x) + A s(x),
+which a score close to a polynomial makes exchangeable with P. Shapes are compared by how well they predict the
+equations of groups left out; the simplest within one standard error of the best is taken.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Float
+from scipy.linalg import solve
+
+from ..._core import checks
+from ..._core.errors import ArgumentError
+from ..._core.types import Matrix, Samples, Vector
+from ...data import TimeSeries
+from ...statistics.resampling import drawn_weights, jackknife
+from ..mobility.base import lift_eigenvalues
+from ..space import StateSpace
+from .fields import ConstantDiffusion, CurrentField, DiffusionField, RotatedScore
+from .polynomials import KINDS, PolynomialCurrent, PolynomialDiffusion, exponents, triangle
+from .weak_moments import ClosureShape, WeakMoments
+
+MOST_VARIABLES = 3
+_RIDGES = (1.0, 10.0, 100.0)
+_HEAVY = 3.0  # constraints count this much more than their scatter says
+_FOLDS = 8
+_SPARED = 0.5  # a bias whose square is less than this share of the variance of an equation is not worth a parameter
+_REFINED = 3
+_BEYOND = 5  # samples on each side of the box, in each variable
+_FLOOR = 0.01
+_ROUNDING = 1e-12
+_LARGEST = {1: (0, 4), 2: (3, 4), 3: (3, 2)}  # degrees of nu and D by number of variables
+
+
+@dataclass(frozen=True)
+class ShapeRating:
+    """A shape with its ridge and its mean held-out loss, the excess over the best, and the error of that excess.
+
+    The loss is the mean square of the equations of groups left out, in units of their scatter.
+    """
+
+    shape: ClosureShape
+    ridge: float
+    loss: float
+    excess: float = 0.0
+    standard_error: float = 0.0
+
+
+@dataclass(frozen=True)
+class WeakEvidence:
+    """The shapes tried, in the order of their size, and the equations that the one taken leaves.
+
+    `residuals` has one entry for each horizon in sampling intervals: the root mean square of the equations in units of
+    their standard errors, about one or less if the shape is right.
+    """
+
+    tried: tuple[ShapeRating, ...]
+    residuals: tuple[float, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class WeakForm:
+    """nu(x) and D(x) of one shape, for any weights of the groups of time."""
+
+    shape: ClosureShape
+    ridge: float
+    problem: "_Problem"
+    low: Vector
+    high: Vector
+    evidence: WeakEvidence
+
+    @property
+    def groups(self) -> int:
+        """Number of groups of time."""
+        return self.problem.moments.groups
+
+    @property
+    def current(self) -> CurrentField | None:
+        """Return nu as a field; None without a current."""
+        return None if self.shape.current is None else self.fields(np.ones(self.groups))[0]
+
+    @property
+    def diffusion(self) -> DiffusionField:
+        """Return D as a field."""
+        return self.fields(np.ones(self.groups))[1]
+
+    def coefficients(self, weights: Vector) -> Vector:
+        """Return all coefficients, with groups counted `weights` times each."""
+        return self.problem.solve(weights, self.ridge)
+
+    def replicas(self, draws: int = 40) -> Float[np.ndarray, "draw k"]:
+        """Return the coefficients from groups drawn with replacement."""
+        return np.array([self.coefficients(weights) for weights in drawn_weights(self.groups, draws)])
+
+    def fields(self, weights: Vector) -> tuple[CurrentField, DiffusionField]:
+        """Return nu and D; a current of degree 0 is that of a constant mobility."""
+        size, found = self.problem.moments.variables, self.coefficients(weights)
+        diffusion, polynomial, by_score = self.problem.split(found)
+        if self.shape.current:
+            current: CurrentField = PolynomialCurrent.of(polynomial, by_score, self.low, self.high)
+        else:
+            turning = np.zeros((size, size)) if self.shape.current is None else 0.5 * (by_score - by_score.T)
+            current = RotatedScore(jnp.asarray(turning, jnp.float32))
+        mean = self.problem.mean_diffusion(found, weights)
+        if self.shape.degree == 0:
+            return current, ConstantDiffusion.of(lift_eigenvalues(mean))
+        floor = _FLOOR * np.trace(mean) / size
+        return current, PolynomialDiffusion.of(diffusion, floor, self.low, self.high)
+
+    def mobility(self, weights: Vector) -> Matrix:
+        """Return < M > = < D > - < nu x^T >."""
+        found = self.coefficients(weights)
+        return self.problem.mean_diffusion(found, weights) - self.problem.carried(found, weights)[0]
+
+    def mean_mobility(self) -> tuple[Matrix, Matrix]:
+        """Return < M > with its standard error."""
+        return jackknife(self.mobility, self.groups)
+
+    def current_error(self) -> tuple[float, float]:
+        """Return |sym < nu x^T >| / |< nu nu^T >| on groups left out, with its standard error."""
+        if self.shape.current is None:
+            return 0.0, 0.0
+        odd, power = [], []
+        for held_out in _fold_weights(self.groups):
+            carried, square = self.problem.carried(self.coefficients(1 - held_out), held_out)
+            odd.append(0.5 * (carried + carried.T))
+            power.append(square)
+        size = float(np.linalg.norm(np.mean(power, axis=0))) + _ROUNDING
+        error = np.std(odd, axis=0, ddof=1) / np.sqrt(len(odd))
+        return float(np.linalg.norm(np.mean(odd, axis=0)) / size), float(np.linalg.norm(error) / size)
+
+
+@dataclass(frozen=True, eq=False)
+class WeakSolver:
+    """Everything that the shapes have in common: the moments, the scatter of each equation, and the box of the data."""
+
+    moments: WeakMoments
+    largest: tuple[int, int]
+    low: Vector
+    high: Vector
+
+    @classmethod
+    def of(
+        cls,
+        series: TimeSeries,
+        scores: Sequence[Samples],
+        space: StateSpace,
+        known: Sequence[Samples] | None = None,
+        largest: tuple[int, int] | None = None,
+    ) -> "WeakSolver":
+        """Sum over a standardised series of 1 to 3 variables; `largest` are the highest degrees of nu and D."""
+        if space.angles or series.dimension > MOST_VARIABLES:
+            raise ArgumentError(f"The weak form is for 1 to {MOST_VARIABLES} variables on the line.")
+        largest = largest or _LARGEST[series.dimension]
+        tail = min(_BEYOND / series.n_samples, 0.5)
+        box = np.quantile(series.stacked(), [tail, 1 - tail], axis=0)
+        return cls(WeakMoments.of(series, scores, *largest, known), largest, *box)
+
+    def solve(self, shape: ClosureShape) -> WeakForm:
+        """Solve for one shape, with the ridge that predicts groups left out best."""
+        return self._finish(self._rate(shape)[0], ())
+
+    def select(self, shapes: Iterable[ClosureShape]) -> WeakForm:
+        """Return the simplest of some shapes whose held-out loss is within one standard error of the best.
+
+        What a bias smaller than the standard errors of the equations adds to the loss is spared.
+        """
+        size = self.moments.variables
+        by_size = sorted(set(shapes), key=lambda shape: (shape.degree > 0, shape.size(size)))
+        rated = [self._rate(shape) for shape in by_size]
+        losses = np.array([loss for _, loss in rated])
+        best = int(losses.mean(axis=1).argmin())
+        gaps = losses - losses[best]
+        errors = gaps.std(axis=1, ddof=1) / np.sqrt(gaps.shape[1])
+        tried = tuple(
+            replace(rating, excess=float(gap), standard_error=float(error))
+            for (rating, _), gap, error in zip(rated, gaps.mean(axis=1), errors)
+        )
+        spared = _SPARED / gaps.shape[1]
+        chosen = next(rating for rating in tried if rating.excess <= rating.standard_error + spared)
+        return self._finish(chosen, tried)
+
+    def shapes(self, *, current: bool = True, diffusion: bool = True) -> list[ClosureShape]:
+        """Return the shapes to choose from; with `current` or `diffusion`, also those where it depends on the state."""
+        size, (largest, degree) = self.moments.variables, self.largest
+        currents = [None] if size == 1 else [*range(largest + 1)] if current else [0]
+        kinds = KINDS if size > 1 else KINDS[:1]
+        fields = [(kind, d) for kind in kinds for d in range(1, degree + 1)] if diffusion else []
+        return [ClosureShape(d, *field) for d in currents for field in [("full", 0), *fields]]
+
+    def choose(self, *, current: bool = True, diffusion: bool = True) -> WeakForm:
+        """Choose D beside the richest current first, then the current beside that D."""
+        every = self.shapes(current=current, diffusion=diffusion)
+        richest = every[-1].current
+        first = self.select([shape for shape in every if shape.current == richest])
+        return self.select([replace(first.shape, current=shape.current) for shape in every])
+
+    @cached_property
+    def scales(self) -> tuple[Vector, Vector]:
+        """Scatter of each equation and of each constraint over groups of time, about the richest shape."""
+        size, (current, degree) = self.moments.variables, self.largest
+        richest = _Problem(self.moments, ClosureShape(None if size == 1 else current, "full", degree))
+        scales = _spread(richest.target, self.moments.shares), np.full(richest.constraints.shape[1], np.inf)
+        for _ in range(_REFINED):
+            problem = replace(richest, scales=scales)
+            found = problem.solve(np.ones(self.moments.groups), _RIDGES[1])
+            violation = _spread(problem.constraints @ found, self.moments.shares)
+            least = 1e-3 * np.sqrt(np.trace(problem.carried(found, np.ones(self.moments.groups))[1]))
+            scales = problem.residual_spread(found), np.hypot(violation, least)
+        return scales
+
+    def _problem(self, shape: ClosureShape) -> "_Problem":
+        return _Problem(self.moments, shape, self.scales)
+
+    def _rate(self, shape: ClosureShape) -> tuple[ShapeRating, Vector]:
+        """The best ridge of a shape, and its loss in every fold."""
+        problem, folds = self._problem(shape), _fold_weights(self.moments.groups)
+        losses = np.array([[problem.loss(held_out, ridge) for held_out in folds] for ridge in _RIDGES])
+        best = int(losses.mean(axis=1).argmin())
+        return ShapeRating(shape, _RIDGES[best], float(losses[best].mean())), losses[best]
+
+    def _finish(self, rating: ShapeRating, tried: tuple[ShapeRating, ...]) -> WeakForm:
+        problem = self._problem(rating.shape)
+        evidence = WeakEvidence(tried or (rating,), problem.residuals(rating.ridge))
+        return WeakForm(rating.shape, rating.ridge, problem, self.low, self.high, evidence)
+
+
+def infer_weak_form(
+    series: TimeSeries,
+    scores: Sequence[Samples],
+    space: StateSpace,
+    *,
+    current_degree: int | None,
+    diffusion: str,
+    diffusion_degree: int = 0,
+    known: Sequence[Samples] | None = None,
+) -> WeakForm:
+    """Infer nu and D of given degrees from a standardised series and its scores.
+
+    `diffusion` is "constant", "scalar", "diagonal" or "full". `known` is a current at the samples that is taken as it
+    is; `current_degree` is then None.
+    """
+    checks.one_of("diffusion", diffusion, ("constant", *KINDS))
+    constant = diffusion == "constant" or diffusion_degree == 0
+    degree = 0 if constant else checks.integer_at_least("diffusion_degree", diffusion_degree, 1)
+    solver = WeakSolver.of(series, scores, space, known, (max(current_degree or 0, 1), max(degree, 1)))
+    return solver.solve(ClosureShape(current_degree, "full" if constant else diffusion, degree))
+
+
+@dataclass(frozen=True, eq=False)
+class _Problem:
+    """The least-squares problem of one shape; `scales` are those of the equations and of the constraints."""
+
+    moments: WeakMoments
+    shape: ClosureShape
+    scales: tuple[Vector, Vector] | None = None
+
+    @cached_property
+    def _fields(self) -> tuple[np.ndarray, np.ndarray]:
+        return self.moments.functions.fields(self.shape)
+
+    @cached_property
+    def design(self) -> Float[np.ndarray, "group equation k"]:
+        found = self.moments.designs(*self._fields)
+        return found.reshape(len(found), -1, found.shape[-1])
+
+    @cached_property
+    def target(self) -> Float[np.ndarray, "group equation"]:
+        return (self.moments.targets - self.moments.known_part()).reshape(self.moments.groups, -1)
+
+    @cached_property
+    def constraints(self) -> Float[np.ndarray, "group g k"]:
+        current = self._fields[1]
+        if self.shape.current is None:
+            return np.zeros((self.moments.groups, 0, len(current)))
+        return self.moments.constraints(current, self.shape.current + 2)
+
+    @cached_property
+    def _penalty(self) -> Float[np.ndarray, "row k"]:
+        """The part of D that varies, in units of p, and A; both in units of the mean diffusion."""
+        moments, size = self.moments, self.moments.variables
+        terms, entries = len(exponents(size, self.shape.degree)), len(triangle(self.shape.diffusion, size))
+        varying = np.linalg.cholesky(moments.gram[:terms, :terms]).T[1:]
+        rows = np.kron(np.eye(entries), varying)
+        whole = np.zeros((len(rows) + size**2, len(self._fields[1])))
+        whole[: len(rows), : entries * terms] = rows
+        if self.shape.current is not None:
+            whole[len(rows) :, -(size**2) :] = np.eye(size**2)
+        return whole / (moments.typical_diffusion * np.sqrt(moments.groups))
+
+    def solve(self, weights: Vector, ridge: float) -> Vector:
+        """Return the coefficients, with groups counted `weights` times each."""
+        share = weights * self.moments.shares
+        share = share / share.sum()
+        equations, limits = self.scales or (np.ones(self.target.shape[1]), np.ones(0))
+        limits = limits[: self.constraints.shape[1]]
+        rows = np.concatenate(
+            [
+                np.tensordot(share, self.design, 1) / equations[:, None],
+                _HEAVY * np.tensordot(share, self.constraints, 1) / limits[:, None],
+                ridge * self._penalty,
+            ]
+        )
+        aim = share @ self.target / equations
+        scale = 1 / np.maximum(np.sqrt(np.sum(rows**2, axis=0)), 1e-300)
+        rows = rows * scale
+        normal = rows.T @ rows + _ROUNDING * np.eye(len(scale))
+        return scale * solve(normal, rows[: len(aim)].T @ aim, assume_a="pos")
+
+    def residual_spread(self, found: Vector) -> Vector:
+        """Scatter over groups of what the coefficients leave of each equation."""
+        return _spread(self.target - self.design @ found, self.moments.shares)
+
+    def loss(self, held_out: Vector, ridge: float) -> float:
+        """Mean square of the equations of the groups held out, in units of their scatter."""
+        assert self.scales is not None
+        share = held_out * self.moments.shares
+        left = (share @ (self.target - self.design @ self.solve(1 - held_out, ridge))) / share.sum()
+        return float(np.mean((left / self.scales[0]) ** 2) * held_out.sum())
+
+    def residuals(self, ridge: float) -> tuple[float, ...]:
+        """Root mean square of the equations at each horizon, in units of their standard errors."""
+        assert self.scales is not None
+        found = self.solve(np.ones(self.moments.groups), ridge)
+        left = self.moments.shares @ (self.target - self.design @ found) / self.scales[0] * np.sqrt(self.moments.groups)
+        by_horizon = left.reshape(self.moments.targets.shape[1:])
+        return tuple(np.sqrt(np.mean(by_horizon**2, axis=(0, 2))).tolist())
+
+    def split(self, found: Vector) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return the coefficients of D, of P and of A."""
+        size = self.moments.variables
+        terms, entries = len(exponents(size, self.shape.degree)), len(triangle(self.shape.diffusion, size))
+        diffusion = found[: entries * terms].reshape(entries, terms)
+        if self.shape.current is None:
+            return diffusion, np.zeros((size, 1)), np.zeros((size, size))
+        polynomial, by_score = found[entries * terms : -(size**2)], found[-(size**2) :]
+        return diffusion, polynomial.reshape(size, -1), by_score.reshape(size, size)
+
+    def mean_diffusion(self, found: Vector, weights: Vector) -> Matrix:
+        """Return < D >."""
+        size, share = self.moments.variables, weights * self.moments.shares
+        coefficients = self.split(found)[0]
+        means = (share / share.sum()) @ self.moments.present[:, 0, : coefficients.shape[1]]
+        matrix = np.zeros((size, size))
+        for pairs, value in zip(triangle(self.shape.diffusion, size), coefficients @ means):
+            for i, j in pairs:
+                matrix[i, j] = matrix[j, i] = value
+        return matrix
+
+    def carried(self, found: Vector, weights: Vector) -> tuple[Matrix, Matrix]:
+        """Return < nu x^T > and < nu nu^T >."""
+        size, share = self.moments.variables, weights * self.moments.shares
+        _, polynomial, by_score = self.split(found)
+        terms = polynomial.shape[1]
+        present = np.tensordot(share / share.sum(), self.moments.present, 1)
+        scores = [self.moments.functions.place[i, (0,) * size] for i in range(size)]
+        rows = np.concatenate([present[:terms], present[-size:]])
+        current = np.concatenate([polynomial, by_score], axis=1)
+        both = current @ rows[:, [*range(terms), *scores]] @ current.T
+        return current @ rows[:, 1 : 1 + size], both
+
+
+def _spread(values: Float[np.ndarray, "group row"], shares: Vector) -> Vector:
+    """Standard deviation over groups."""
+    groups = len(shares)
+    return np.sqrt(shares @ (values - shares @ values) ** 2 * groups / (groups - 1)) + 1e-300
+
+
+def _fold_weights(groups: int) -> Float[np.ndarray, "fold group"]:
+    """One for the groups of each fold, zero for the others."""
+    folds = min(_FOLDS, groups)
+    return (np.arange(groups) * folds // groups == np.arange(folds)[:, None]).astype(float)
