@@ -11,6 +11,7 @@ leave one out, or draw them with replacement.
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import Protocol
 
 import jax
 import jax.numpy as jnp
@@ -24,9 +25,20 @@ from ..execution.compilation import soon_compiled
 
 _BLOCK = 1 << 15
 _FFT_BLOCK = 1 << 12
-Segments = Sequence[Samples] | Sequence["SideBySide"]
+Segments = Sequence[Samples] | Sequence["RowSource"]
 # Products of fewer multiplications stay on one BLAS thread; more threads on busy cores were up to fifty times slower.
 _ONE_THREAD = 1 << 18
+
+
+class RowSource(Protocol):
+    """Rows of a fixed width that are made where they are asked for."""
+
+    @property
+    def shape(self) -> tuple[int, int]: ...
+
+    def __len__(self) -> int: ...
+
+    def __getitem__(self, rows: slice, /) -> Samples: ...
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ in nu and D. Here D, nu and q are polynomials, q times a weight that tempers lar
 one set of lagged moments: of polynomials at the later time, of polynomials and scores times polynomials at the earlier.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -47,15 +47,15 @@ class ClosureShape:
     def size(self, variables: int) -> int:
         """Return the number of coefficients."""
         entries = len(triangle(self.diffusion, variables)) * len(exponents(variables, self.degree))
-        return entries + (
-            0 if self.current is None else variables * (len(exponents(variables, self.current)) + variables)
-        )
+        if self.current is None:
+            return entries
+        return entries + variables * (len(exponents(variables, self.current)) + variables)
 
 
 class EarlierFunctions:
     """Functions of the earlier state: monomials, scores times monomials, and a known current times 1 and x.
 
-    A linear combination of them is a row vector; `times[i]` multiplies it by x_i, `scored[i]` by s_i, and `slope[i]`
+    A linear combination of them is a row vector; `times[i]` multiplies it by x_i, `by_score[i]` by s_i, and `slope[i]`
     differentiates it.
     """
 
@@ -104,11 +104,13 @@ class EarlierFunctions:
             parts = [(-1, powers) for powers in exponents(size, shape.current)], [(i, one) for i in range(size)]
             for j, part in ((j, part) for functions in parts for j in range(size) for part in functions):
                 current.append(np.eye(size)[j][:, None] * self.unit(*part))
-        counts = len(diffusion), len(current)
-        none = np.zeros((counts[1], size, size, len(self))), np.zeros((counts[0], size, len(self)))
-        return np.concatenate([np.array(diffusion), none[0]]), np.concatenate(
-            [none[1], *(np.array([c]) for c in current)]
-        )
+        first = len(diffusion)
+        whole = np.zeros((first + len(current), size, size, len(self)))
+        flow = np.zeros((first + len(current), size, len(self)))
+        whole[:first] = diffusion
+        if current:
+            flow[first:] = current
+        return whole, flow
 
     def evaluate(self, x: Samples, scores: Samples, known: Samples | None) -> Samples:
         """Evaluate all functions, (sample, function)."""
@@ -127,8 +129,8 @@ def _raised(powers: tuple[int, ...], i: int, by: int = 1) -> tuple[int, ...]:
 class _Rows:
     """Functions of the samples, evaluated where rows are asked for."""
 
-    def __init__(self, function, width: int, *series: Samples | None):
-        self.function, self.series, self.shape = function, series, (len(series[0]), width)
+    def __init__(self, function: Callable[..., Samples], width: int, x: Samples, *beside: Samples | None):
+        self.function, self.series, self.shape = function, (x, *beside), (len(x), width)
 
     def __len__(self) -> int:
         return self.shape[0]
