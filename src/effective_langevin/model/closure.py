@@ -163,6 +163,15 @@ class FieldClosure(Closure):
         return self._evaluate(part, x).reshape(*x.shape, x.shape[-1])
 
 
+def evaluate_fields(score: Score, fields: Fields, states: Samples) -> tuple[Samples, np.ndarray]:
+    """Return nu (state, var) and D (state, var, var) at standardised states; one D for all where it is constant."""
+    current = evaluate_everywhere(FieldValues(score, fields, "current"), states).astype(float)
+    if isinstance(fields.diffusion, ConstantDiffusion):
+        return current, np.asarray(fields.diffusion.matrix, float)
+    diffusion = evaluate_everywhere(FieldValues(score, fields, "diffusion"), states).astype(float)
+    return current, diffusion.reshape(*states.shape, states.shape[1])
+
+
 class FieldValues(eqx.Module):
     """One part of a closure, standardised: its drift, current, divergence, or (row by row) diffusion or factor."""
 

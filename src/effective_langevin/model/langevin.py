@@ -23,7 +23,7 @@ from ..estimate.score import ScoreFit
 from ..estimate.space import StateSpace
 from ..simulate import Stepper, StochasticMidpoint
 from . import analysis, display, simulation, storage
-from .closure import Closure, ConstantClosure, FieldClosure
+from .closure import Closure, ConstantClosure, FieldClosure, evaluate_fields
 
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
@@ -294,6 +294,10 @@ class LangevinModel:
         clean = self.standardizer.to_standard(self.states)
         kick = np.random.default_rng(0).normal(size=clean.shape) @ self.score.spread
         states = np.concatenate([clean + kick, clean - kick]) if self.score.noise_level else clean
+        if self.fields is not None:
+            everything = (self.fields, *self.fields.drawn())
+            values = [evaluate_fields(self.score.function, fields, states) for fields in everything]
+            return analysis.entropy_of_fields(*values[0], values[1:])
         return analysis.entropy_production(self._draws(), states, self.score.function.over(states).astype(float))
 
     def replicas(self) -> Iterator["LangevinModel"]:

@@ -40,13 +40,8 @@ def infer_diffusion(
     scores: Sequence[Samples],
     currents: Sequence[Samples],
     symmetry: Symmetry,
-    others: Sequence[Samples] | None = None,
 ) -> ResidualDiffusion:
-    """Return the D that belongs to a current, given the score and the current at every sample.
-
-    Where the current was evaluated at perturbed states, `others` are its values with other noise: products of the two
-    then hold no noise.
-    """
+    """Return the D that belongs to a current, given the score and the current at every sample."""
     times = integral_times(series.segments, series.dt)
     groups = error_groups(series.segments, series.dt, times)
     if _leaves_white_noise(series, currents):
@@ -56,7 +51,7 @@ def infer_diffusion(
         return ResidualDiffusion(
             lambda weights: _positive(combined.phi(weights)), groups, combined.evidence()["horizon"], True
         )
-    return _green_kubo(series, currents, others or currents, symmetry, groups)
+    return _green_kubo(series, currents, symmetry, groups)
 
 
 def _leaves_white_noise(series: TimeSeries, currents: Sequence[Samples]) -> bool:
@@ -71,15 +66,12 @@ def _leaves_white_noise(series: TimeSeries, currents: Sequence[Samples]) -> bool
     return bool(np.log2(squares[1] / max(squares[0], 1e-300)) - 1 <= BALLISTIC)
 
 
-def _green_kubo(
-    series: TimeSeries, currents: Sequence[Samples], others: Sequence[Samples], symmetry: Symmetry, groups: int
-) -> ResidualDiffusion:
+def _green_kubo(series: TimeSeries, currents: Sequence[Samples], symmetry: Symmetry, groups: int) -> ResidualDiffusion:
     """Integrate the correlations of what is left over up to a few of its correlation times."""
     velocities = differentiate(series.segments, series.dt)
-    first, second = ([v - nu for v, nu in zip(velocities, trim(given))] for given in (currents, others))
-    first, second = ([part for part in parts if len(part)] for parts in (first, second))
-    lags = np.arange(min(_LONGEST, max(len(part) for part in first) // 4) + 1)
-    moments = lagged_moments(first, second, lags, groups)
+    rest = [v - nu for v, nu in zip(velocities, trim(currents)) if len(v)]
+    lags = np.arange(min(_LONGEST, max(len(part) for part in rest) // 4) + 1)
+    moments = lagged_moments(rest, rest, lags, groups)
     tau = series.dt * lags
 
     def curve(weights: np.ndarray) -> LagMatrices:

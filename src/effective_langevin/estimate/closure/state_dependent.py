@@ -4,30 +4,33 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
-from ..._core import checks, keys
+from ..._core import checks
 from ..._core.errors import ArgumentError
 from ..._core.types import Matrix, Samples
 from ...data import TimeSeries
 from ...statistics.integral_time import error_groups
 from ...statistics.lags import lagged_moments
-from ...statistics.regime import classify_short_times
+from ...statistics.regime import ShortTimeRegime, classify_short_times
 from ...statistics.resampling import drawn_weights, jackknife
 from ..mobility.base import ClosureFit, Inference, Mobility, MobilityStrategy
-from ..mobility.evidence import MobilityEvidence
+from ..mobility.evidence import HorizonEvidence, MobilityEvidence
 from ..score import ScoreFit, ScoreStrategy
 from ..score.calibration import perturbed
 from ..score.score import OutputsOf, evaluate_everywhere
 from ..space import StateSpace
+from .circle import close_ring
 from .evidence import ClosureEvidence
 from .fields import ConstantDiffusion, CurrentField, DiffusionField, Fields, SharedCurrent, stack_replicas
 from .regression import CurrentRegression
 from .residual import ResidualDiffusion, infer_diffusion
+from .weak_form import MOST_VARIABLES, WeakSolver
 
 _REPLICAS = 40
-_MOST_VARIABLES = 12
-DIFFUSIONS = ("constant", "scalar", "diagonal", "full")
+_MOST_IN_REGRESSION = 12
+_KINDS = {(False, False): "constant", (True, False): "current", (False, True): "diffusion", (True, True): "both"}
 
 
 @dataclass(frozen=True)
@@ -38,15 +41,20 @@ class StateDependent(MobilityStrategy):
     div(p nu) = 0, which the mean velocity nu(x) = E[dx/dt | x] of any stationary process fulfils.
 
     The current of a smooth series is found by regression of dx/dt: on polynomials and the score up to 12 variables, by
-    further outputs of the score's network where that is a `DenoisingScore` of a field. The diffusion is then constant,
-    from what the current leaves over.
+    further outputs of the score's network where that is a `DenoisingScore` of a field or of more variables. The
+    diffusion is then constant, from what the current leaves over. For a diffusive series of 1 to 3 variables both are
+    polynomials, found from correlations at several lags (the weak form), also at coarse sampling; their degrees are
+    the lowest that predict blocks of time left out. For one angle nu is J / p, with the flux J from the number of
+    turns.
 
     Parameters
     ----------
     current : bool, default True
-        Whether to estimate nu(x); without, nu = 0.
+        Whether nu may be more than the current Phi_A s of a constant mobility.
+    diffusion : bool, default True
+        Whether the D of a diffusive series may depend on the state.
     degree : int, optional
-        Degree of the polynomials of the current; default: chosen on held-out blocks of time.
+        Degree of the polynomials of the current of a smooth series; default: chosen on blocks of time left out.
 
     Examples
     --------
@@ -57,33 +65,70 @@ class StateDependent(MobilityStrategy):
     """
 
     current: bool = True
+    diffusion: bool = True
     degree: int | None = None
 
     def __post_init__(self):
-        checks.instance_of("current", self.current, (bool,))
+        for name in ("current", "diffusion"):
+            checks.instance_of(name, getattr(self, name), (bool,))
         if self.degree is not None:
             checks.integer_at_least("degree", self.degree, 1)
 
+    def supports(self, space: StateSpace) -> bool:
+        """Lines, and one angle."""
+        return not space.angles or space.dimension == 1
+
     def learns_beside(self, score: ScoreStrategy, space: StateSpace) -> bool:
         """Tell whether the network of the score learns the current: of fields, and of many variables."""
-        many = space.channels is not None or space.dimension > _MOST_VARIABLES
+        many = space.channels is not None or space.dimension > _MOST_IN_REGRESSION
         return self.current and many and score.learns_velocities(space)
 
     def infer(self, series: TimeSeries, score: ScoreFit, *, space: StateSpace, key: jax.Array) -> Inference:
-        """Return the mean mobility alone."""
+        """Refuse: what is inferred here are fields, by `close`."""
         raise NotImplementedError("StateDependent infers fields; see `close`.")
 
     def close(self, series: TimeSeries, score: ScoreFit, space: StateSpace, *, key: jax.Array) -> ClosureFit:
-        """Infer nu, then the D that belongs to it."""
-        regime = classify_short_times(series.segments)
+        """Infer nu and D in the way that suits the series."""
+        if space.angles:
+            return close_ring(series, score, space)
         if score.velocity_unit is not None:
             return _from_network(series, score, space, key=key)
-        if regime.ballistic and not regime.noisy and series.dimension <= _MOST_VARIABLES and not space.angles:
+        regime = classify_short_times(series.segments)
+        if regime.ballistic and not regime.noisy and self.current and series.dimension <= _MOST_IN_REGRESSION:
             return _by_regression(series, score, space, self.degree)
-        raise ArgumentError(
-            "Argument `mobility` cannot be StateDependent() here: the series is not smooth at its sampling interval. "
-            "Use IntegratedResponse()."
-        )
+        if not regime.ballistic and series.dimension <= MOST_VARIABLES:
+            return _by_weak_form(series, score, space, self.current, self.diffusion)
+        raise ArgumentError(_refusal(series, regime))
+
+
+def _refusal(series: TimeSeries, regime: ShortTimeRegime) -> str:
+    """Say why the fields cannot be inferred from this series, and what can."""
+    if regime.noisy:
+        reason = "the series is smooth beneath measurement noise, so that its velocities are not known"
+    elif regime.ballistic:
+        reason = f"the series is smooth and has {series.dimension} variables. Use it with `score=DenoisingScore()`"
+    else:
+        reason = f"the series is diffusive and has {series.dimension} variables, more than {MOST_VARIABLES}"
+    return f"Argument `mobility` cannot be StateDependent() here: {reason}, or use IntegratedResponse()."
+
+
+def _by_weak_form(series: TimeSeries, score: ScoreFit, space: StateSpace, current: bool, diffusion: bool) -> ClosureFit:
+    """Infer both fields of a diffusive series, in the shape that predicts blocks of time left out."""
+    scores = _split_like(series, score.function.over(series.stacked()).astype(float))
+    found = WeakSolver.of(series, scores, space).choose(current=current, diffusion=diffusion)
+    shape, turning = found.shape, bool(found.shape.current)
+    error, error_se = found.current_error()
+    evidence = ClosureEvidence(
+        _KINDS[turning, shape.degree > 0],
+        "the weak form",
+        shape.current or None,
+        shape.diffusion if shape.degree else "constant",
+        shape.degree,
+        current_error=error if turning else None,
+        current_error_se=error_se if turning else None,
+        white=True,
+    )
+    return _close(series, found.groups, found.mobility, found.fields, evidence, space)
 
 
 def _by_regression(series: TimeSeries, score: ScoreFit, space: StateSpace, degree: int | None) -> ClosureFit:
@@ -110,30 +155,25 @@ def _by_regression(series: TimeSeries, score: ScoreFit, space: StateSpace, degre
         explained=tuple(regression.share_explained().tolist()),
         white=rest.white,
     )
-    return _close(series, currents, rest, field, evidence, space)
+    return _with_residual(series, currents, rest, field, evidence, space)
 
 
 def _from_network(series: TimeSeries, score: ScoreFit, space: StateSpace, *, key: jax.Array) -> ClosureFit:
     """Take the current that the network learned beside the score; judge it at perturbed states."""
     unit, size = np.asarray(score.velocity_unit), series.dimension
-    current = SharedCurrent(jax.numpy.asarray(np.diag(unit), jax.numpy.float32))
-    samples, outputs = series.stacked(np.float32), OutputsOf(score.function.lower())
-
-    def evaluate(name: str) -> Samples:
-        noise = perturbed(np.zeros_like(samples), score.spread, key=keys.named(key, name))
-        both = (evaluate_everywhere(outputs, samples + sign * noise)[:, size:] for sign in (1, -1))
-        return 0.5 * unit * sum(both)
-
-    currents, others = (_split_like(series, evaluate(name)) for name in ("first", "second"))
-    rest = infer_diffusion(series, currents, currents, space.symmetry, others)
-    carried = lagged_moments(currents, series.segments, [0], rest.groups)
+    current = SharedCurrent(jnp.asarray(np.diag(unit), jnp.float32))
+    states = perturbed(series.stacked(np.float32), score.spread, key=key)
+    values = evaluate_everywhere(OutputsOf(score.function.lower()), states)
+    scores, currents = (_split_like(series, part) for part in (values[:, :size], unit * values[:, size:]))
+    rest = infer_diffusion(series, scores, currents, space.symmetry)
+    carried = lagged_moments(currents, _split_like(series, states), [0], rest.groups)
 
     def violation(weights: np.ndarray) -> Matrix:
         matrix = space.symmetry.project(carried.mean(weights)[0])
         return 0.5 * (matrix + matrix.T)
 
     mean, error = jackknife(violation, rest.groups)
-    power = float(np.linalg.norm(np.concatenate(currents).T @ np.concatenate(currents)) / len(samples))
+    power = float(np.linalg.norm(np.concatenate(currents).T @ np.concatenate(currents)) / len(states))
     evidence = ClosureEvidence(
         "current",
         "the score's network",
@@ -141,10 +181,10 @@ def _from_network(series: TimeSeries, score: ScoreFit, space: StateSpace, *, key
         current_error_se=float(np.linalg.norm(error)) / power,
         white=rest.white,
     )
-    return _close(series, currents, rest, lambda weights: current, evidence, space)
+    return _with_residual(series, currents, rest, lambda weights: current, evidence, space)
 
 
-def _close(
+def _with_residual(
     series: TimeSeries,
     currents: Sequence[Samples],
     rest: ResidualDiffusion,
@@ -152,10 +192,8 @@ def _close(
     evidence: ClosureEvidence,
     space: StateSpace,
 ) -> ClosureFit:
-    """Join a current and a constant diffusion: < M > = D - antisym < nu x^T >, with errors from groups of time."""
-    groups, everything = rest.groups, np.ones(rest.groups)
-    carried = lagged_moments(currents, series.segments, [0], groups)
-    states = lagged_moments(series.segments, series.segments, [0], groups)
+    """Join a current and the constant diffusion that belongs to it: < M > = D - antisym < nu x^T >."""
+    carried = lagged_moments(currents, series.segments, [0], rest.groups)
 
     def mean(weights: np.ndarray) -> Matrix:
         turning = space.symmetry.project(carried.mean(weights)[0])
@@ -164,6 +202,20 @@ def _close(
     def fields(weights: np.ndarray) -> tuple[CurrentField, DiffusionField]:
         return field(weights), ConstantDiffusion.of(rest.estimate(weights))
 
+    return _close(series, rest.groups, mean, fields, evidence, space, rest.horizon)
+
+
+def _close(
+    series: TimeSeries,
+    groups: int,
+    mean: Callable[[np.ndarray], Matrix],
+    fields: Callable[[np.ndarray], tuple[CurrentField, DiffusionField]],
+    evidence: ClosureEvidence,
+    space: StateSpace,
+    horizon: HorizonEvidence | None = None,
+) -> ClosureFit:
+    """Return mean mobility and fields with their errors, from groups of time left out or drawn with replacement."""
+    states = lagged_moments(series.segments, series.segments, [0], groups)
     matrix, error = jackknife(mean, groups)
     weights = drawn_weights(groups, _REPLICAS)
     mobility = Mobility(
@@ -171,11 +223,11 @@ def _close(
         error,
         "StateDependent",
         np.array([mean(drawn) for drawn in weights]),
-        MobilityEvidence(blocks=groups, horizon=rest.horizon, closure=evidence),
+        MobilityEvidence(blocks=groups, horizon=horizon, closure=evidence),
         np.array([space.symmetry.project(states.mean(drawn)[0]) for drawn in weights]),
     )
     replicas = stack_replicas([fields(drawn) for drawn in weights])
-    return ClosureFit(mobility, Fields(*fields(everything), replicas))
+    return ClosureFit(mobility, Fields(*fields(np.ones(groups)), replicas))
 
 
 def _split_like(series: TimeSeries, values: Samples) -> list[Samples]:
