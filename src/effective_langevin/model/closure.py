@@ -21,7 +21,7 @@ from ..data import Standardizer
 from ..estimate.closure.fields import ConstantDiffusion, Fields, SharedCurrent
 from ..estimate.score import Score
 from ..estimate.score.score import evaluate_everywhere
-from ..execution.batches import evaluate_batch, times
+from ..execution.batches import evaluate_batch, times, times_each
 
 _NEGLIGIBLE = 1e-9
 
@@ -196,7 +196,7 @@ class FieldValues(eqx.Module):
             return current
         if isinstance(diffusion, ConstantDiffusion):
             return current + times(diffusion.matrix, score)
-        return current + jnp.sum(diffusion.in_batch(x) * score[:, None], axis=2) + diffusion.divergence(x)
+        return current + times_each(diffusion.in_batch(x), score) + diffusion.divergence(x)
 
 
 class LangevinDrift(eqx.Module):

@@ -17,7 +17,7 @@ import scipy.linalg
 from jaxtyping import Array, Float
 
 from .._core.matrices import square_root
-from ..execution.batches import over_members, times
+from ..execution.batches import over_members, times, times_each
 
 _FEW = 4  # Brownian motions taken one by one, in one compiled expression; more of them in a loop
 
@@ -63,18 +63,13 @@ class Equation(eqx.Module):
 
     def kicks(self, x: State, dw: Noise) -> State:
         """Return sqrt(2) noise(x) dW of every member."""
-        return jnp.sqrt(2.0) * times(self.noise, dw) if self.additive else _each(self.factors(x), dw)
+        return jnp.sqrt(2.0) * times(self.noise, dw) if self.additive else times_each(self.factors(x), dw)
 
     def needs_additive_noise(self, stepper: "Stepper") -> None:
         """Refuse state-dependent noise, for which most steppers converge to another equation."""
         if not self.additive:
             name = type(stepper).__name__
             raise ValueError(f"{name} needs noise that does not depend on the state; use StochasticMidpoint.")
-
-
-def _each(matrices: Factors, vectors: Noise) -> State:
-    """Multiply each vector by its own matrix."""
-    return jnp.sum(matrices * vectors[:, None], axis=-1)
 
 
 class StepMap(eqx.Module):
@@ -134,7 +129,7 @@ class _MidpointMap(StepMap):
         dw, dv = jnp.split(dw, 2, axis=1)
         equation, step = self.equation, self.step
         factors = None if equation.additive else equation.factors(x)
-        kick, aside = (equation.kicks(x, d) if factors is None else _each(factors, d) for d in (dw, dv))
+        kick, aside = (equation.kicks(x, d) if factors is None else times_each(factors, d) for d in (dw, dv))
         slope = equation.drifts(x + 0.25 * aside)
         middle = x + 0.5 * (step * slope + kick + aside)
         moved = x + step * equation.drifts(middle) + kick
@@ -153,7 +148,7 @@ class _MidpointMap(StepMap):
             above, below = (self.equation.factors(centre + sign * root * column) for sign in (1, -1))
             area = (dv_r[:, None] * dw - dv * dw_r[:, None]) / np.sqrt(2)
             double = 0.5 * (dw_r[:, None] * dw - self.step * only + area)
-            return _each(above + below - 2 * factors, 0.25 * dw) + _each(above - below, double / (2 * root))
+            return times_each(above + below - 2 * factors, 0.25 * dw) + times_each(above - below, double / (2 * root))
 
         each = jnp.moveaxis(factors, -1, 0), jnp.eye(brownian), dw.T, dv.T
         if brownian > _FEW:
