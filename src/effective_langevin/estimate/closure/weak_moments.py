@@ -26,7 +26,8 @@ from ..mobility.quadrature import PropagatedIntegral
 from .polynomials import degree_of, exponents, monomials, triangle
 
 _LAGS = 4
-_BLOCK = 1 << 16
+_BLOCK, _AHEAD = 1 << 16, 1 << 12
+_ORTHONORMAL_ON = 1 << 16
 _TEMPERED = 3.0  # standard deviations beyond which test functions stop to grow
 _SAMPLES_PER_GROUP, _GROUPS = 50, (4, 32)
 _STEIN_DEGREE, _SAMPLES_PER_TERM = 5, 100
@@ -127,16 +128,25 @@ def _raised(powers: tuple[int, ...], i: int, by: int = 1) -> tuple[int, ...]:
 
 
 class _Rows:
-    """Functions of the samples, evaluated where rows are asked for."""
+    """Functions of the samples, evaluated some rows ahead of where they are asked for."""
 
     def __init__(self, function: Callable[..., Samples], width: int, x: Samples, *beside: Samples | None):
         self.function, self.series, self.shape = function, (x, *beside), (len(x), width)
+        self.first, self.kept = 0, np.empty((0, width))
 
     def __len__(self) -> int:
         return self.shape[0]
 
     def __getitem__(self, rows: slice) -> Samples:
-        return self.function(*(None if part is None else np.asarray(part[rows], float) for part in self.series))
+        start, stop = rows.start, min(rows.stop, len(self))
+        if start < self.first or stop > self.first + len(self.kept):
+            ahead = slice(start, max(stop, start + _AHEAD))
+            parts = (None if part is None else np.asarray(part[ahead], float) for part in self.series)
+            self.first, self.kept = start, self.function(*parts)
+        found = self.kept[start - self.first : stop - self.first]
+        if stop == len(self):
+            self.kept = self.kept[:0]
+        return found
 
 
 @dataclass(frozen=True, eq=False)
@@ -180,7 +190,7 @@ class WeakMoments:
             lagged_moments(beside, earlier, [0], groups),
             series.dt,
             tests,
-            _orthonormal(lagged_moments(later, later, [0]).mean()[0][:tests, :tests]),
+            _orthonormal(_tempered(series.stacked()[:: 1 + series.n_samples // _ORTHONORMAL_ON], degree)),
         )
 
     @property
@@ -341,7 +351,8 @@ def _beside(x: Samples, scores: Samples, degree: int) -> Samples:
     return np.concatenate([monomials(x, degree), scores], axis=1)
 
 
-def _orthonormal(gram: Matrix) -> Matrix:
-    """Return the matrix that makes functions with these products orthonormal."""
+def _orthonormal(values: Samples) -> Matrix:
+    """Return the matrix that makes functions with these values nearly orthonormal."""
+    gram = values.T @ values / len(values)
     scale = 1 / np.sqrt(np.diagonal(gram))
     return np.linalg.inv(np.linalg.cholesky(gram * scale[:, None] * scale + 1e-12 * np.eye(len(gram)))) * scale
