@@ -51,13 +51,14 @@ def simulate(
     wanted = checks.optional_positive_number("step", step) or model.automatic_step(stepper, dt)
     save_every, frames = max(1, int(np.ceil(dt / wanted - 1e-6))), max(1, round(duration / dt))
     step, key = dt / save_every, keys.key_from_seed(seed)
-    _warn_of_increments(stepper, save_every)
     begin = model.start if start is None else checks.number_or_numbers("start", start, 1, "path")[0]
     states = _starting_states(model, initial, members, begin, key)
     if noise is not None:
         shape = (members, frames * save_every, model.dimension)
         noise = checks.shaped_array("noise", noise, shape, f"(member, step, var) = {shape} at step {step:g}")
     advance = _wrap_angles(model, stepper.advance(equation, step))
+    if advance.averages_noise:
+        _warn_of_increments(type(stepper).__name__, save_every)
     sizes: dict[str, Any] = {"frames": frames, "save_every": save_every, "step": step, "bound": _BOUND}
     paths = integrate(advance, states, **sizes, key=keys.named(key, "noise"), noise=noise).survivors(step)
     if (not model.score.resolved) if denoise is None else denoise:
@@ -84,7 +85,7 @@ def automatic_step(stepper: Stepper, rate: float, dt: float) -> float:
     Z = rate x dt by Z / (exp(Z) - 1) times that: increments over a longer interval allow a longer step.
     """
     longer = np.sqrt(np.expm1(z) / z) if (z := min(rate * dt, _LONG)) > 0 else 1.0
-    return min(stepper.resolution, longer * (stepper.increments or stepper.resolution)) / rate
+    return min(stepper.resolution, longer * stepper.increments) / rate
 
 
 def stiffness(model: "LangevinModel") -> float:
@@ -106,15 +107,14 @@ def fastest_rates(equation: Equation, states: Array) -> np.ndarray:
     return rates + np.sum(np.square((up - down) / (2 * _ASIDE)), axis=(0, 2, 3))
 
 
-def _warn_of_increments(stepper: Stepper, steps: int) -> None:
-    """Warn that the paths of a stepper are right in the steady state only."""
-    if stepper.increments is None:
-        text = (
-            f"{type(stepper).__name__} is right in the steady state only: at {count(steps, 'step')} per sampling "
-            f"interval, the mean squared increments of its paths are {50 / steps:.2g} % too small, or more. Leave "
-            "`stepper` out for paths with right increments."
-        )
-        warnings.warn(text, EstimateWarning, stacklevel=4)
+def _warn_of_increments(stepper: str, steps: int) -> None:
+    """Warn that the paths of a stepper with averaged noise are right in the steady state only."""
+    text = (
+        f"{stepper} is right in the steady state only: at {count(steps, 'step')} per sampling interval, the mean "
+        f"squared increments of its paths are {50 / steps:.2g} % too small, or more. Leave `stepper` out for paths "
+        "with right increments."
+    )
+    warnings.warn(text, EstimateWarning, stacklevel=5)
 
 
 def _wrap_angles(model: "LangevinModel", advance: StepMap) -> StepMap:

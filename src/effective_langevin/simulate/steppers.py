@@ -91,11 +91,11 @@ class Stepper(ABC):
     """A strategy that turns an equation and a step into a one-step map.
 
     `resolution` is the default step, in units of the fastest time scale, at which the steady state is right.
-    `increments` is the one at which also the increments over a single step are; None if they never are.
+    `increments` is the one at which also the increments over a single step are.
     """
 
     resolution: ClassVar[float] = 0.05
-    increments: ClassVar[float | None] = 0.05
+    increments: ClassVar[float] = 0.05
 
     @abstractmethod
     def advance(self, equation: Equation, step: float) -> StepMap:
@@ -212,7 +212,7 @@ class LeimkuhlerMatthews(Stepper):
     """
 
     resolution: ClassVar[float] = 0.5
-    increments: ClassVar[float | None] = None
+    increments: ClassVar[float] = 0.5
 
     def advance(self, equation: Equation, step: float) -> StepMap:
         equation.needs_additive_noise(self)
@@ -230,7 +230,7 @@ class StochasticHeun(Stepper):
     """
 
     resolution: ClassVar[float] = 0.2
-    increments: ClassVar[float | None] = 0.15
+    increments: ClassVar[float] = 0.15
 
     def advance(self, equation: Equation, step: float) -> StepMap:
         equation.needs_additive_noise(self)
@@ -256,7 +256,7 @@ class StochasticMidpoint(Stepper):
     """
 
     resolution: ClassVar[float] = 0.7
-    increments: ClassVar[float | None] = 0.25
+    increments: ClassVar[float] = 0.25
 
     def advance(self, equation: Equation, step: float) -> StepMap:
         return _MidpointMap(equation, jnp.asarray(step, jnp.float32), draws=2)
@@ -275,7 +275,7 @@ class ExponentialEuler(Stepper):
     """
 
     resolution: ClassVar[float] = 0.1
-    increments: ClassVar[float | None] = 0.1
+    increments: ClassVar[float] = 0.1
 
     def advance(self, equation: Equation, step: float) -> StepMap:
         equation.needs_additive_noise(self)
