@@ -10,6 +10,8 @@ import jax
 
 from .._core import checks
 from ..data import TimeSeries
+from ..estimate.closure.state_dependent import StateDependent
+from ..estimate.mobility.base import MobilityStrategy
 from ..estimate.score import KGMM, DenoisingScore, ScoreStrategy, UNet1D
 from ..estimate.symmetry import Symmetry, TranslationsAndReflections
 from ..execution.batches import evaluate_batch
@@ -26,6 +28,7 @@ class Demo:
     samples: int = 1_000_000
     spin_up: Mapping[str, float] = field(default_factory=dict)
     score: ScoreStrategy | None = None
+    mobility: MobilityStrategy | None = None
     symmetry: Symmetry | None = None
     validation: Mapping[str, Any] = field(default_factory=dict)
 
@@ -41,8 +44,8 @@ _FLOW = TranslationsAndReflections(parity=-1, continuous=True)
 
 DEMOS = {
     "wells": Demo(AsymmetricWells(), dt=0.05),
-    "scalar": Demo(ScalarMultiplicative(), dt=0.05),
-    "lorenz63": Demo(StochasticLorenz63(), dt=0.01),
+    "scalar": Demo(ScalarMultiplicative(), dt=0.05, mobility=StateDependent()),
+    "lorenz63": Demo(StochasticLorenz63(), dt=0.01, mobility=StateDependent()),
     "kuramoto-sivashinsky": Demo(
         KuramotoSivashinsky(grid=64, stride=2),
         dt=1.0,

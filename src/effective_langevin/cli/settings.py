@@ -121,7 +121,7 @@ class Settings:
         demo = choose_demo(system, **size)
         return cls(
             demo={"system": system, **size, "seed": checks.integer_at_least("seed", seed, 0)},
-            strategies={"score": demo.score, "symmetry": demo.symmetry},
+            strategies={"score": demo.score, "mobility": demo.mobility, "symmetry": demo.symmetry},
             seed=seed + 1,
             check="off",
             settle=settle,

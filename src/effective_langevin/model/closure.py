@@ -152,7 +152,7 @@ class FieldClosure(Closure):
             return LangevinDrift(score, both), diffusion.root
         return FieldValues(score, self.fields, "drift"), diffusion.root
 
-    def _evaluate(self, part: str, x: Samples) -> np.ndarray:
+    def _evaluate(self, part: str, x: Samples) -> Any:
         function = FieldValues(self.score, self.fields, part)
         standard = ((x - self.standardizer.mean) / self.standardizer.std).reshape(-1, x.shape[-1])
         if isinstance(x, jax.Array):

@@ -130,8 +130,9 @@ class LangevinModel:
         """
         x = self._states_like(x)
         if isinstance(x, jax.Array):
-            flat = ((x - self.standardizer.mean) / self.standardizer.std).reshape(-1, self.dimension)
-            return (self.score.function.in_batch(flat) / self.standardizer.std).reshape(x.shape)
+            traced: Any = ((x - self.standardizer.mean) / self.standardizer.std).reshape(-1, self.dimension)
+            values: Any = self.score.function.in_batch(traced) / self.standardizer.std
+            return values.reshape(x.shape)
         flat = self.standardizer.to_standard(x.reshape(-1, self.dimension))
         return self.standardizer.score_to_physical(self.score.function.over(flat).astype(float)).reshape(x.shape)
 

@@ -6,7 +6,7 @@ correlation time: D = int_0^T < dv(tau) dv(0)^T > dtau (Green-Kubo).
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -23,6 +23,7 @@ from ..symmetry import Symmetry
 
 _WINDOW = 5.0  # horizon of Green-Kubo in units of the correlation time of what is left over
 _LONGEST = 256
+_THERMOSTAT = 0.05  # least relaxation rate due to D, in units of one over the mean integral time
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,6 +34,21 @@ class ResidualDiffusion:
     groups: int
     horizon: HorizonEvidence
     white: bool
+
+    def at_least(self, scale: Matrix, series: TimeSeries) -> "ResidualDiffusion":
+        """Lift D so that it relaxes every direction at a small share of the rate at which the series forgets.
+
+        A learned current changes the density a little, and D must hold it. `scale` times its transpose is the spread
+        of the data, narrow directions widened.
+        """
+        rate, inverse = _THERMOSTAT / integral_times(series.segments, series.dt).mean(), np.linalg.inv(scale)
+
+        def lifted(weights: np.ndarray) -> Matrix:
+            values, vectors = np.linalg.eigh(inverse @ self.estimate(weights) @ inverse.T)
+            root = scale @ vectors * np.sqrt(np.maximum(values, rate))
+            return root @ root.T
+
+        return replace(self, estimate=lifted)
 
 
 def infer_diffusion(

@@ -42,10 +42,10 @@ class StateDependent(MobilityStrategy):
 
     The current of a smooth series is found by regression of dx/dt: on polynomials and the score up to 12 variables, by
     further outputs of the score's network where that is a `DenoisingScore` of a field or of more variables. The
-    diffusion is then constant, from what the current leaves over. For a diffusive series of 1 to 3 variables both are
-    polynomials, found from correlations at several lags (the weak form), also at coarse sampling; their degrees are
-    the lowest that predict blocks of time left out. For one angle nu is J / p, with the flux J from the number of
-    turns.
+    diffusion is then constant, from what the current leaves over. Where that is white noise, the series is a diffusion.
+    For a diffusion of 1 to 3 variables both fields are polynomials, found from correlations at several lags (the weak
+    form), also at coarse sampling; their degrees are the lowest that predict blocks of time left out. For one angle nu
+    is J / p, with the flux J from the number of turns.
 
     Parameters
     ----------
@@ -94,9 +94,12 @@ class StateDependent(MobilityStrategy):
         if score.velocity_unit is not None:
             return _from_network(series, score, space, key=key)
         regime = classify_short_times(series.segments)
+        few = series.dimension <= MOST_VARIABLES
         if regime.ballistic and not regime.noisy and self.current and series.dimension <= _MOST_IN_REGRESSION:
-            return _by_regression(series, score, space, self.degree)
-        if not regime.ballistic and series.dimension <= MOST_VARIABLES:
+            closure = _by_regression(series, score, space, self.degree)
+            if not (few and closure.leaves_white_noise) or self.degree:
+                return closure
+        if few and not regime.noisy:
             return _by_weak_form(series, score, space, self.current, self.diffusion)
         raise ArgumentError(_refusal(series, regime))
 
@@ -142,8 +145,8 @@ def _by_regression(series: TimeSeries, score: ScoreFit, space: StateSpace, degre
         return regression.current(weights, *box)
 
     current = field(np.ones(len(regression.pairs)))
-    found = np.asarray(current.in_batch(*(np.asarray(a, np.float32) for a in (samples, np.concatenate(scores)))), float)
-    currents = _split_like(series, found)
+    given = (jnp.asarray(a, jnp.float32) for a in (samples, np.concatenate(scores)))
+    currents = _split_like(series, np.asarray(current.in_batch(*given), float))
     rest = infer_diffusion(series, scores, currents, space.symmetry)
     error, error_se = regression.held_out_violation()
     evidence = ClosureEvidence(
@@ -165,7 +168,7 @@ def _from_network(series: TimeSeries, score: ScoreFit, space: StateSpace, *, key
     states = perturbed(series.stacked(np.float32), score.spread, key=key)
     values = evaluate_everywhere(OutputsOf(score.function.lower()), states)
     scores, currents = (_split_like(series, part) for part in (values[:, :size], unit * values[:, size:]))
-    rest = infer_diffusion(series, scores, currents, space.symmetry)
+    rest = infer_diffusion(series, scores, currents, space.symmetry).at_least(score.scale, series)
     carried = lagged_moments(currents, _split_like(series, states), [0], rest.groups)
 
     def violation(weights: np.ndarray) -> Matrix:

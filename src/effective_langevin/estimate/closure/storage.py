@@ -12,7 +12,7 @@ from .circle import CircleCurrent
 from .fields import ConstantDiffusion, Fields, RotatedScore, SharedCurrent
 from .polynomials import PolynomialCurrent, PolynomialDiffusion
 
-_KINDS = {
+_KINDS: dict[str, type[Any]] = {
     kind.__name__: kind
     for kind in (CircleCurrent, ConstantDiffusion, PolynomialCurrent, PolynomialDiffusion, RotatedScore, SharedCurrent)
 }
@@ -40,14 +40,14 @@ def rebuild_fields(header: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) 
     """Undo `describe_fields`."""
 
     def read(prefix: str, part: str) -> Any:
-        settings = {name: tuple(v) if isinstance(v, list) else v for name, v in header[part].items()}
+        settings: dict[str, Any] = {name: tuple(v) if isinstance(v, list) else v for name, v in header[part].items()}
         kind = _KINDS[settings.pop("kind")]
         return kind(**{name: jnp.asarray(arrays[f"{prefix}{part}.{name}"]) for name in _array_names(kind)}, **settings)
 
-    replicas = None
+    replicas: Any = None
     if any(name.startswith("fields.replicas.") for name in arrays):
         replicas = tuple(read("fields.replicas.", part) for part in _PARTS)
-    return Fields(*(read("fields.", part) for part in _PARTS), replicas)
+    return Fields(read("fields.", "current"), read("fields.", "diffusion"), replicas)
 
 
 def _array_names(kind: type) -> list[str]:

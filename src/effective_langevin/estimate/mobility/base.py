@@ -204,6 +204,12 @@ class ClosureFit:
     mobility: Mobility
     fields: Fields | None = None
 
+    @property
+    def leaves_white_noise(self) -> bool:
+        """Whether white noise is what the current leaves over of the motion."""
+        closure = self.mobility.evidence.closure
+        return closure is not None and bool(closure.white)
+
 
 class MobilityStrategy(ABC):
     """A way to infer a mobility from a standardised series and its score."""
