@@ -291,7 +291,13 @@ class LangevinModel:
         return analysis.rotations(self._draws(), self.standardizer.std)
 
     def entropy_production(self) -> analysis.EntropyProduction:
-        """Return < nu . D^-1 nu > per unit of time, with its error: zero if and only if the model is reversible."""
+        """Return < nu . D^-1 nu > per unit of time, with its error: zero if and only if the model is reversible.
+
+        It is undefined where no noise acts along the current, and for a smooth series, whose D is an effective one.
+        """
+        closure = self.mobility.evidence.closure
+        if closure is not None and closure.white is False:
+            return analysis.EntropyProduction.undefined("the series is smooth, so that its noise is not resolved")
         clean = self.standardizer.to_standard(self.states)
         kick = np.random.default_rng(0).normal(size=clean.shape) @ self.score.spread
         states = np.concatenate([clean + kick, clean - kick]) if self.score.noise_level else clean

@@ -113,7 +113,8 @@ class PolynomialDiffusion(DiffusionField):
         if self.kind != "full":
             return _diagonal([_clip_smoothly(entry, self.floor) for entry in entries], x.shape[1])
         if x.shape[1] == 2:
-            return _clip_two(*entries, self.floor)
+            first, cross, second = entries
+            return _clip_two(first, cross, second, self.floor)
         matrix = _symmetric(jnp.stack(entries, axis=1), x.shape[1])
         return _clip_smoothly(matrix, self.floor) if x.shape[1] == 1 else _clip_many(matrix, self.floor)
 
