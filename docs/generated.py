@@ -108,6 +108,8 @@ def _environment() -> jinja2.Environment:
         "metrics": lambda path: metrics(_text(path)),
         "sections": _sections,
         "with_error": with_error,
+        "closures_against_data": _closures_against_data,
+        "closures_against_exact": _closures_against_exact,
         "slope": _slope,
         "step_for": _step_for,
         "ratio": _gpu_ratio,
@@ -123,6 +125,52 @@ def _sections(path: str) -> str:
     """Return the sections of a file of results, one heading level lower."""
     text = _text(path)
     return re.sub(r"^## ", "### ", text[text.index("\n## ") + 1 :], flags=re.MULTILINE).rstrip("\n")
+
+
+def _closures_against_data() -> str:
+    """Return how far simulations of both closures are from the data, for every case measured."""
+    names = "acf_rmse", "increment_error"
+    heads = [head for name in names for head in (f"`{name}`", "two halves of the data")]
+    lines = [f"| | closure | {' | '.join(heads)} | fit, s |", "|---|---|" + "---|" * (len(heads) + 1)]
+    for case, closure, row in _closures():
+        cells = [text for name in names for text in (with_error(row, name), short(row[f"{name}_floor"]))]
+        lines.append(f"| {case} | {closure} | {' | '.join(cells)} | {row['fit_seconds']:.0f} |")
+    return "\n".join(lines)
+
+
+def _closures_against_exact() -> str:
+    """Return the errors of the fields of both closures, for every case whose fields are known."""
+    names = {"diffusion": "$D$", "diffusion_less_mean": r"$D-\langle D\rangle$", "current": r"$\nu$", "drift": "drift"}
+    lines = [
+        f"| | closure | {' | '.join(names.values())} | entropy production |",
+        "|---|---|" + "---|" * (len(names) + 1),
+    ]
+    for case, closure, row in _closures():
+        if "drift" in row:
+            cells = [f"{row[name]:.2g}" if name in row else "" for name in names]
+            lines.append(f"| {case} | {closure} | {' | '.join(cells)} | {_entropy_production(row)} |")
+    return "\n".join(lines)
+
+
+def _closures() -> list[tuple[str, str, dict[str, Any]]]:
+    """Return case, closure and measurements, the case named once."""
+    found = load("benchmarks/results/closures.json")
+    labels = {case: re.sub(r" (?=[\d.]+$)", ", dt = ", case) for case in found}
+    labels |= {"lorenz63": "Lorenz-63", "lorenz63 without noise": "Lorenz-63 without noise"}
+    labels |= {"ks-small": "Kuramoto-Sivashinsky, demo", "ks-paper": "Kuramoto-Sivashinsky, paper"}
+    return [
+        (labels[case] if first else "", closure, row)
+        for case, rows in found.items()
+        for first, (closure, row) in zip((True, False), rows.items())
+    ]
+
+
+def _entropy_production(row: dict[str, Any]) -> str:
+    exact = row.get("entropy_production_exact")
+    if exact is None:
+        return ""
+    stated = with_error(row, "entropy_production") if row["entropy_production_se"] else "0"
+    return f"{stated} ({exact:.4g})"
 
 
 def with_error(row: dict[str, float], name: str) -> str:
