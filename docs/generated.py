@@ -108,6 +108,7 @@ def _environment() -> jinja2.Environment:
         "metrics": lambda path: metrics(_text(path)),
         "sections": _sections,
         "with_error": with_error,
+        "closures": _closures,
         "closures_against_data": _closures_against_data,
         "closures_against_exact": _closures_against_exact,
         "slope": _slope,
@@ -132,7 +133,7 @@ def _closures_against_data() -> str:
     names = "acf_rmse", "increment_error"
     heads = [head for name in names for head in (f"`{name}`", "two halves of the data")]
     lines = [f"| | closure | {' | '.join(heads)} | fit, s |", "|---|---|" + "---|" * (len(heads) + 1)]
-    for case, closure, row in _closures():
+    for case, closure, row in _rows_of_closures():
         cells = [text for name in names for text in (with_error(row, name), short(row[f"{name}_floor"]))]
         lines.append(f"| {case} | {closure} | {' | '.join(cells)} | {row['fit_seconds']:.0f} |")
     return "\n".join(lines)
@@ -145,16 +146,21 @@ def _closures_against_exact() -> str:
         f"| | closure | {' | '.join(names.values())} | entropy production |",
         "|---|---|" + "---|" * (len(names) + 1),
     ]
-    for case, closure, row in _closures():
+    for case, closure, row in _rows_of_closures():
         if "drift" in row:
             cells = [f"{row[name]:.2g}" if name in row else "" for name in names]
             lines.append(f"| {case} | {closure} | {' | '.join(cells)} | {_entropy_production(row)} |")
     return "\n".join(lines)
 
 
-def _closures() -> list[tuple[str, str, dict[str, Any]]]:
+def _closures() -> dict[str, dict[str, Any]]:
+    """Return what was measured of each case, on a CPU or on a GPU."""
+    return load("benchmarks/results/closures.json") | load("benchmarks/results/closures_gpu.json")
+
+
+def _rows_of_closures() -> list[tuple[str, str, dict[str, Any]]]:
     """Return case, closure and measurements, the case named once."""
-    found = load("benchmarks/results/closures.json")
+    found = _closures()
     labels = {case: re.sub(r" (?=[\d.]+$)", ", dt = ", case) for case in found}
     labels |= {"lorenz63": "Lorenz-63", "lorenz63 without noise": "Lorenz-63 without noise"}
     labels |= {"ks-small": "Kuramoto-Sivashinsky, demo", "ks-paper": "Kuramoto-Sivashinsky, paper"}
