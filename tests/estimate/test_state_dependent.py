@@ -145,3 +145,12 @@ def test_a_noisy_flow_gives_its_diffusion_and_its_correlations():
     metrics = el.validate(model, series, seed=5).metrics
     assert metrics["acf_rmse"] < metrics["acf_rmse_floor"] + 4 * metrics["acf_rmse_se"]
     assert metrics["acf_rmse"] < 0.05  # a constant mobility: 0.19
+
+
+def test_fields_are_drawn_and_constant_ones_refused(flow):
+    axes = el.plots.plot_fields(flow[1])
+    assert axes[0].get_xlabel() == "x"
+    assert any(type(artist).__name__ == "Quiver" for artist in axes[0].collections)
+    line = el.fit(el.systems.OrnsteinUhlenbeck([[1.0]]).simulate(200.0, dt=0.1, seed=1), score=el.Gaussian())
+    with pytest.raises(el.ArgumentError, match="constant mobility"):
+        el.plots.plot_fields(line)

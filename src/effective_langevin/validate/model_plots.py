@@ -1,5 +1,6 @@
 """Figures of a model and of how it was fitted: mobility, Stein matrix, training, choice of the smoothing width."""
 
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -9,12 +10,14 @@ from .._core.errors import ArgumentError
 from .._core.format import digits
 from .._core.types import Matrix
 from ..model import LangevinModel
-from .style import DATA, MODEL, WIDTH, colour_bar, heat_map, panels, plain, styled
+from .style import DATA, MODEL, WIDTH, band, colour_bar, heat_map, panels, plain, styled
 
 if TYPE_CHECKING:
     from .validation import Validation
 
 _ANNOTATED = 6
+_GRID, _ARROWS, _DOTS, _DRAWN = 81, 17, 600, 24
+_FLAT = 1e-5
 
 
 def _model(result: "Validation | LangevinModel") -> LangevinModel:
@@ -48,6 +51,59 @@ def plot_mobility(result: Any, ax: Any = None) -> np.ndarray:
             _annotate(ax, matrix, spread, shown)
         bar = colour_bar(shown, ax, shrink=0.85, pad=0.02)
         bar.set_label(f"per std² [1/{per}]" if k < 3 else f"per std [1/√{per}]", fontsize=8)
+    return axes
+
+
+@styled
+def plot_fields(result: Any, ax: Any = None) -> np.ndarray:
+    """Draw the fields of a state-dependent closure.
+
+    Of one variable: drift and diffusion against the state, with bands of two standard errors. Of more: the current as
+    arrows, on the trace of the diffusion if that depends on the state, in the plane of the first two variables, the
+    others at their means.
+    """
+    model = _model(result)
+    if model.fields is None:
+        raise ArgumentError("This model has a constant mobility: there are no fields to draw.")
+    return _draw_lines(model, ax) if model.dimension == 1 else _draw_plane(model, ax)
+
+
+def _draw_lines(model: LangevinModel, ax: Any) -> np.ndarray:
+    axes, per = panels(2, 2, 2.7, ax), plain(model.time_unit) or "time"
+    unit, name = plain(model.units[0]), model.names[0]
+    x = np.linspace(*np.quantile(model.states[:, 0], [0.005, 0.995]), _GRID)
+    parts = {
+        f"drift [{unit or '1'}/{per}]": lambda m: m.drift(x[:, None])[:, 0],
+        f"diffusion D [{unit + '²' if unit else '1'}/{per}]": lambda m: m.diffusion(x[:, None])[:, 0, 0],
+    }
+    for ax, (title, evaluate) in zip(axes, parts.items()):
+        drawn = np.array([evaluate(replica) for replica in islice(model.replicas(), _DRAWN)])
+        band(ax, x, evaluate(model), drawn.std(axis=0) if len(drawn) else None, MODEL, "-")
+        ax.axhline(0, color="#888888", linewidth=0.8)
+        ax.set(xlabel=f"{name} [{unit}]" if unit else name, ylabel=title, xlim=(x[0], x[-1]))
+    return axes
+
+
+def _draw_plane(model: LangevinModel, ax: Any) -> np.ndarray:
+    axes, per = panels(1, 1, 4.2, ax, width=5.6), plain(model.time_unit) or "time"
+    low, high = np.quantile(model.states[:, :2], [0.005, 0.995], axis=0)
+    fine, coarse = (np.stack(np.meshgrid(*np.linspace(low, high, n).T), axis=-1) for n in (_GRID, _ARROWS))
+    middle = model.states.mean(axis=0)
+
+    def states(plane: np.ndarray) -> np.ndarray:
+        full = np.broadcast_to(middle, (*plane.shape[:2], model.dimension)).copy()
+        full[..., :2] = plane
+        return full
+
+    ax, scale = axes[0], np.square(model.standardizer.std)
+    trace = np.sum(np.diagonal(model.diffusion(states(fine)), axis1=2, axis2=3) / scale, axis=2)
+    if np.ptp(trace) > _FLAT * trace.max():
+        shown = ax.pcolormesh(*np.moveaxis(fine, -1, 0), trace, shading="auto", cmap="YlGnBu", vmax=1.5 * trace.max())
+        colour_bar(shown, ax, pad=0.02).set_label(f"trace of D, per std² [1/{per}]", fontsize=8)
+    arrows = model.current(states(coarse))[..., :2]
+    ax.quiver(*np.moveaxis(coarse, -1, 0), *np.moveaxis(arrows, -1, 0), angles="xy", color="#333333", width=0.004)
+    ax.plot(*model.states[:_DOTS, :2].T, ".", color=DATA, markersize=1.5, alpha=0.35)
+    ax.set(xlim=(low[0], high[0]), ylim=(low[1], high[1]), xlabel=model.names[0], ylabel=model.names[1])
     return axes
 
 

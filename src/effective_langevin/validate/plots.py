@@ -15,14 +15,14 @@ from matplotlib.ticker import MaxNLocator, NullFormatter
 
 from . import style
 from .curves import Curve
-from .model_plots import plot_mobility, plot_noise_level, plot_stein, plot_training
+from .model_plots import plot_fields, plot_mobility, plot_noise_level, plot_stein, plot_training
 from .style import DATA, MODEL, WIDTH, band, even_columns, label, legend, panels, plain, short, styled
 from .views import MOST_PANELS, worst
 
 # fmt: off
-__all__ = ["plot_acf", "plot_cross_correlation", "plot_mobility", "plot_mobility_by_horizon", "plot_mode_acf",
-           "plot_mode_variance", "plot_noise_level", "plot_original_pdf", "plot_pair_density", "plot_pdf",
-           "plot_return_time", "plot_sample_path", "plot_spectrum", "plot_stein", "plot_training"]
+__all__ = ["plot_acf", "plot_cross_correlation", "plot_fields", "plot_mobility", "plot_mobility_by_horizon",
+           "plot_mode_acf", "plot_mode_variance", "plot_noise_level", "plot_original_pdf", "plot_pair_density",
+           "plot_pdf", "plot_return_time", "plot_sample_path", "plot_spectrum", "plot_stein", "plot_training"]
 # fmt: on
 
 _MASSES = (0.99, 0.9, 0.7, 0.5, 0.3, 0.1)

@@ -54,6 +54,7 @@ def figures(validation: Validation) -> dict[str, Figure]:
     model, found = validation.model, validation.model.score.evidence
     makers = {
         "mobility": plots.plot_mobility if model.dimension > 1 else None,
+        "fields": plots.plot_fields if model.fields is not None and not model.space.channels else None,
         **{name: draw if curve in validation.curves else None for name, (curve, draw) in _FIGURES.items()},
         "noise_level": plots.plot_noise_level if found.noise_level_choice else None,
         "training": plots.plot_training if found.loss_curve else None,
