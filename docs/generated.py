@@ -175,7 +175,9 @@ def _entropy_production(row: dict[str, Any]) -> str:
     exact = row.get("entropy_production_exact")
     if exact is None:
         return ""
-    stated = with_error(row, "entropy_production") if row["entropy_production_se"] else "0"
+    if not np.isfinite(row["entropy_production"]):
+        return f"undefined ({exact:.4g})"
+    stated = with_error(row, "entropy_production") if row["entropy_production"] else "0"
     return f"{stated} ({exact:.4g})"
 
 
