@@ -114,7 +114,7 @@ def fit(
         checkpoints.kept_in(checkpoint) if checkpoint else nullcontext(),
     ):
         respected = check_symmetry(standard, symmetry)
-        together = isinstance(mobility, StateDependent) and mobility.learns_beside(score, standard_space)
+        together = isinstance(mobility, StateDependent) and mobility.learns_beside(score, standard, standard_space)
         learned = estimate_score(standard, score, standard_space, key=keys.named(key, "score"), velocities=together)
         with progress.task("Inferring the mobility", 2) as tick:
             closure = mobility.close(standard, learned, standard_space, key=keys.named(key, "mobility"))

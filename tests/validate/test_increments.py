@@ -67,7 +67,7 @@ def test_a_model_stepped_by_default_has_the_increments_of_the_data(result):
     assert (found.level, found.advice) == ("ok", "")
     assert result.verdict.level == "good"
     curve = result.curves["increment"]
-    np.testing.assert_allclose(curve["lag"], DT * INCREMENT_LAGS)
+    np.testing.assert_allclose(curve["interval"], DT * INCREMENT_LAGS)
     np.testing.assert_allclose(curve.model, curve.data, rtol=0.03)
 
 

@@ -96,9 +96,10 @@ class View(abc.ABC):
 
     def _increments(self) -> Curve:
         """Mean squared increments over a few sampling intervals."""
-        lags = {"lag": (("lag",), self.sides.data.dt * INCREMENT_LAGS)}
+        steps = {"interval": (("interval",), self.sides.data.dt * INCREMENT_LAGS)}
         found = with_errors(lambda s: partial(s.increments, points=self.points), self.sides.statistics)
-        return Curve(("lag", "variable"), **found, coords={**lags, **self.labels()}, units={"lag": self.time_unit})
+        coords = {**steps, **self.labels()}
+        return Curve(("interval", "variable"), **found, coords=coords, units={"interval": self.time_unit})
 
     def _rare_return_times(self) -> Curve:
         pooled = np.moveaxis(self.samples[0], 1, 0)

@@ -78,10 +78,13 @@ class StateDependent(MobilityStrategy):
         """Lines, and one angle."""
         return not space.angles or space.dimension == 1
 
-    def learns_beside(self, score: ScoreStrategy, space: StateSpace) -> bool:
-        """Tell whether the network of the score learns the current: of fields, and of many variables."""
+    def learns_beside(self, score: ScoreStrategy, series: TimeSeries, space: StateSpace) -> bool:
+        """Tell whether the network of the score learns the current: of smooth fields, and of many smooth variables."""
         many = space.channels is not None or space.dimension > _MOST_IN_REGRESSION
-        return self.current and many and score.learns_velocities(space)
+        if not (self.current and many and score.learns_velocities(space)):
+            return False
+        regime = classify_short_times(series.segments)
+        return regime.ballistic and not regime.noisy
 
     def infer(self, series: TimeSeries, score: ScoreFit, *, space: StateSpace, key: jax.Array) -> Inference:
         """Refuse: what is inferred here are fields, by `close`."""

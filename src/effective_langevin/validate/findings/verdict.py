@@ -212,7 +212,7 @@ def _increments(validation: "Validation") -> list[_Aspect]:
     level, detected = metric_level("increment_error", validation), _detected(validation, "increment_error")
     ratio = np.divide(curve.model, curve.data, out=np.ones(curve.data.shape), where=curve.data > 0)
     lag, variable = np.unravel_index(int(np.nanargmax(np.abs(ratio - 1))), ratio.shape)
-    over = f"{curve['lag'][lag]:.3g}{after_number(curve.unit('lag'))}"
+    over = f"{curve['interval'][lag]:.3g}{after_number(curve.unit('interval'))}"
     worst = f"the mean squared increment of {curve.labels[variable]} over {over}"
     floor = short(100 * validation.metrics["increment_error_floor"])
     sentence = (
