@@ -14,7 +14,7 @@ import numpy as np
 
 import effective_langevin as el
 from effective_langevin.estimate.mobility.horizon_selection import candidate_weights, held_out_error, quadrature_error
-from effective_langevin.estimate.mobility.response import _Combined
+from effective_langevin.estimate.mobility.response import Combined
 from effective_langevin.estimate.mobility.responses import Moments
 from effective_langevin.estimate.symmetry import NoSymmetry
 from effective_langevin.statistics.distances import mobility_error
@@ -32,7 +32,7 @@ def errors(series: el.TimeSeries, scores: list[np.ndarray], exact: np.ndarray) -
     moments = Moments.of(series, scores, lags, error_groups(series.segments, series.dt, times), True).with_rates(
         series, scores
     )
-    found = _Combined.of(moments, NoSymmetry(), 0)
+    found = Combined.of(moments, NoSymmetry(), 0)
     candidates = [weights for _, weights in candidate_weights(moments.tau[0] + moments.tau[1:])]
 
     def by_horizon(weights):

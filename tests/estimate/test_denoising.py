@@ -226,7 +226,7 @@ def test_training_samples_are_moved_around_by_the_symmetry(symmetry, places):
 
 def test_held_out_pairs_are_spread_over_the_whole_record_and_use_both_signs():
     samples = np.arange(100_000.0)[:, None]
-    y, z = (np.asarray(a, float) for a in perturbed_pairs(samples, 0.5, key=KEY))
+    y, z, _ = (np.asarray(a, float) for a in perturbed_pairs(samples, 0.5, key=KEY))
     half = len(y) // 2
     assert 8000 < half <= 10000
     np.testing.assert_array_equal(z[half:], -z[:half])
