@@ -84,6 +84,14 @@ def test_a_driven_ring_turns():
     assert found.standard_error < 0.3 * system.entropy_production
 
 
+def test_one_variable_on_the_line_has_no_current():
+    """Also where the series is smooth: here the first variable of a flow."""
+    flow = LORENZ.simulate(20.0, dt=0.01, members=8, seed=1)
+    series = el.TimeSeries([s[:, :1] for s in flow.segments], 0.01)
+    model = el.fit(series, score=el.Gaussian(), mobility=el.StateDependent(), check="off")
+    assert np.all(model.current(series.stacked()[::100]) == 0)
+
+
 def test_what_cannot_be_inferred_is_refused_in_words():
     series = el.systems.OrnsteinUhlenbeck.rotating(4).simulate(100.0, dt=0.1, seed=1)
     with pytest.raises(el.ArgumentError, match="diffusive and has 4 variables"):

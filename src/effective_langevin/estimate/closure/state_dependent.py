@@ -98,7 +98,8 @@ class StateDependent(MobilityStrategy):
             return _from_network(series, score, space, key=key)
         regime = classify_short_times(series.segments)
         few = series.dimension <= MOST_VARIABLES
-        if regime.ballistic and not regime.noisy and self.current and series.dimension <= _MOST_IN_REGRESSION:
+        turns = self.current and 1 < series.dimension <= _MOST_IN_REGRESSION  # one variable on the line has no current
+        if regime.ballistic and not regime.noisy and turns:
             closure = _by_regression(series, score, space, self.degree)
             if not (few and closure.leaves_white_noise) or self.degree:
                 return closure
@@ -112,10 +113,10 @@ def _refusal(series: TimeSeries, regime: ShortTimeRegime) -> str:
     if regime.noisy:
         reason = "the series is smooth beneath measurement noise, so that its velocities are not known"
     elif regime.ballistic:
-        reason = f"the series is smooth and has {series.dimension} variables. Use it with `score=DenoisingScore()`"
+        reason = f"the series is smooth and has {series.dimension} variables; `score=DenoisingScore()` can learn them"
     else:
         reason = f"the series is diffusive and has {series.dimension} variables, more than {MOST_VARIABLES}"
-    return f"Argument `mobility` cannot be StateDependent() here: {reason}, or use IntegratedResponse()."
+    return f"Argument `mobility` cannot be StateDependent() here: {reason}. Use IntegratedResponse()."
 
 
 def _by_weak_form(series: TimeSeries, score: ScoreFit, space: StateSpace, current: bool, diffusion: bool) -> ClosureFit:
