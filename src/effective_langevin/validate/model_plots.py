@@ -71,7 +71,8 @@ def plot_fields(result: Any, ax: Any = None) -> np.ndarray:
 def _draw_lines(model: LangevinModel, ax: Any) -> np.ndarray:
     axes, per = panels(2, 2, 2.7, ax), plain(model.time_unit) or "time"
     unit, name = plain(model.units[0]), model.names[0]
-    x = np.linspace(*np.quantile(model.states[:, 0], [0.005, 0.995]), _GRID)
+    low, high = np.quantile(model.states[:, 0], [0.005, 0.995])
+    x = np.linspace(low, high, _GRID)
     parts = {
         f"drift [{unit or '1'}/{per}]": lambda m: m.drift(x[:, None])[:, 0],
         f"diffusion D [{unit + '²' if unit else '1'}/{per}]": lambda m: m.diffusion(x[:, None])[:, 0, 0],
