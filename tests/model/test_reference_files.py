@@ -26,6 +26,7 @@ def test_every_file_has_answers():
 
 
 @pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:LeimkuhlerMatthews is right in the steady state only")
 @pytest.mark.parametrize("name", ANSWERS)
 def test_a_model_file_of_an_earlier_version_answers_as_it_did(name):
     """To the digits that single precision leaves on another processor: on the same one, to the last bit."""

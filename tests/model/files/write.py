@@ -87,14 +87,19 @@ def small(model):
 
 
 def answers(model) -> dict:
-    """What a model says: drift, diffusion, analysis, first states of a simulation with every kind of noise."""
-    paths = model.simulate(4 * model.dt, members=3, seed=11)
+    """What a model says: drift, diffusion, analysis, first states of a simulation with every kind of noise.
+
+    Stepper and step are those that were the default when the files were written.
+    """
+    stepper, resolution = (el.LeimkuhlerMatthews(), 0.5) if model.closure.reversible else (el.StochasticHeun(), 0.2)
+    step = resolution / model.stiffness()
+    paths = model.simulate(4 * model.dt, members=3, seed=11, stepper=stepper, step=step)
     times, entropy = model.timescales(), model.entropy_production()
     return {
         "drift": model.drift(model.states[:5]).tolist(),
         "score": model.score_function(model.states[:5]).tolist(),
         "diffusion": np.asarray(model.diffusion(model.states[0])).tolist(),
-        "step": model.automatic_step(),
+        "step": step,
         "paths": np.stack(paths.segments).tolist(),
         "start": float(paths.starts[0]),
         "names": list(paths.names),
