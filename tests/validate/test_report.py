@@ -53,6 +53,10 @@ def test_in_a_browser_nothing_fails_to_load_and_nothing_overflows(page, tmp_path
     assert "Irreversibility:" in found["texts"]
 
 
+def test_the_report_says_what_the_mobility_makes_of_the_part_held_out(page):
+    assert "Cross-validation: the mobility from four fifths of the series" in page
+
+
 @pytest.mark.skipif(CHROMIUM is None, reason="there is no chromium on this machine")
 def test_the_browser_would_notice(page, tmp_path):
     """A broken image, a fault in a script, a table outside its box and a link to nowhere."""
