@@ -104,8 +104,14 @@ def test_every_module_can_be_imported():
 
 @pytest.mark.integration
 def test_importing_takes_less_than_two_seconds():
-    """Of processor time, the best of three, as other work on the machine only ever adds."""
-    assert min(in_a_fresh_interpreter(TIMED) for _ in range(3)) < 2.0
+    """Of processor time, the best of three, as other work on the machine only ever adds; on a slow machine, where
+    equinox alone takes nearly a second, two and a half times as long as equinox.
+    """
+    ours, equinox = (
+        min(in_a_fresh_interpreter(code) for _ in range(3))
+        for code in (TIMED, TIMED.replace("effective_langevin", "equinox"))
+    )
+    assert ours < max(2.0, 2.5 * equinox)
 
 
 def test_importing_and_evaluating_a_system_do_not_change_the_configuration_of_jax(fresh):
