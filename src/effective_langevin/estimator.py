@@ -11,7 +11,7 @@ from ._core import checks
 from ._core.errors import ArgumentError
 from .data import TimeSeries
 from .data.preprocess.base import Transform
-from .estimate.mobility.base import MobilityStrategy
+from .estimate.mobility.base import ClosureStrategy
 from .estimate.score import ScoreStrategy
 from .estimate.symmetry import Symmetry
 from .fit import fit
@@ -51,7 +51,7 @@ class LangevinEstimator:
         *,
         preprocess: Transform | Sequence[Transform] | None = None,
         score: ScoreStrategy | None = None,
-        mobility: MobilityStrategy | None = None,
+        mobility: ClosureStrategy | None = None,
         symmetry: Symmetry | None = None,
         check: str = "warn",
         seed: int = 0,

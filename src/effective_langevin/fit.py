@@ -21,11 +21,10 @@ from .data.preprocess.chain import as_chain, embed_after, transform_series
 from .data.preprocess.pointwise import embed_angles
 from .data.series import hash_samples
 from .diagnose import Diagnosis, diagnose
-from .estimate.closure.state_dependent import StateDependent
 from .estimate.mobility import IntegratedResponse
-from .estimate.mobility.base import MobilityStrategy
+from .estimate.mobility.base import ClosureFit, ClosureStrategy
 from .estimate.mobility.cross_check import cross_check
-from .estimate.score import KGMM, DenoisingScore, ScoreStrategy, estimate_score
+from .estimate.score import KGMM, DenoisingScore, ScoreFit, ScoreStrategy, estimate_score
 from .estimate.space import StateSpace
 from .estimate.symmetry import NoSymmetry, Symmetry, check_symmetry, common_units
 from .model import LangevinModel
@@ -40,7 +39,7 @@ def fit(
     *,
     preprocess: Transform | Sequence[Transform] | None = None,
     score: ScoreStrategy | None = None,
-    mobility: MobilityStrategy | None = None,
+    mobility: ClosureStrategy | None = None,
     symmetry: Symmetry | None = None,
     check: str = "warn",
     seed: int = 0,
@@ -113,27 +112,14 @@ def fit(
         progress.shown() if show_progress else nullcontext(),
         checkpoints.kept_in(checkpoint) if checkpoint else nullcontext(),
     ):
-        respected = check_symmetry(standard, symmetry)
-        together = isinstance(mobility, StateDependent) and mobility.learns_beside(score, standard, standard_space)
-        learned = estimate_score(standard, score, standard_space, key=keys.named(key, "score"), velocities=together)
-        with progress.task("Inferring the mobility", 2) as tick:
-            closure = mobility.close(standard, learned, standard_space, key=keys.named(key, "mobility"))
-            tick(1)
-            agreement = None
-            if closure.fields is None:
-                agreement = cross_check(standard, learned, closure.mobility, standard_space)
-            tick(1)
-    if agreement and agreement.disagreement:
-        warnings.warn(agreement.disagreement, EstimateWarning, stacklevel=2)
-    evidence = replace(closure.mobility.evidence, symmetry=respected, agreement=agreement)
-    phi = replace(closure.mobility, evidence=evidence)
+        learned, closure = _learn(standard, score, mobility, standard_space, key)
 
     states = np.random.default_rng(seed).choice(series.stacked(), min(_KEPT_STATES, series.n_samples), replace=False)
     strategies = {"preprocess": chain.steps if chain else [], "score": score, "mobility": mobility}
     return LangevinModel(
         standardizer=standardizer,
         score=learned,
-        mobility=phi.to_physical(standardizer),
+        mobility=closure.mobility.to_physical(standardizer),
         dt=series.dt,
         names=series.names,
         units=series.units,
@@ -146,6 +132,24 @@ def fit(
         diagnosis=diagnosis,
         fields=closure.fields,
     )
+
+
+def _learn(
+    series: TimeSeries, score: ScoreStrategy, mobility: ClosureStrategy, space: StateSpace, key: jax.Array
+) -> tuple[ScoreFit, ClosureFit]:
+    """Estimate the score of a standardised series, then what closes the equation; compare a constant Phi by lags."""
+    respected = check_symmetry(series, space.symmetry)
+    together = mobility.learns_beside(score, series, space)
+    learned = estimate_score(series, score, space, key=keys.named(key, "score"), velocities=together)
+    with progress.task("Inferring the mobility", 2) as tick:
+        closure = mobility.close(series, learned, space, key=keys.named(key, "mobility"))
+        tick(1)
+        agreement = None if closure.fields else cross_check(series, learned, closure.mobility, space)
+        tick(1)
+    if agreement and agreement.disagreement:
+        warnings.warn(agreement.disagreement, EstimateWarning, stacklevel=3)
+    evidence = replace(closure.mobility.evidence, symmetry=respected, agreement=agreement)
+    return learned, replace(closure, mobility=replace(closure.mobility, evidence=evidence))
 
 
 def _default_score(space: StateSpace) -> ScoreStrategy:

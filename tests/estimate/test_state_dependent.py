@@ -162,3 +162,18 @@ def test_fields_are_drawn_and_constant_ones_refused(flow):
     line = el.fit(el.systems.OrnsteinUhlenbeck([[1.0]]).simulate(200.0, dt=0.1, seed=1), score=el.Gaussian())
     with pytest.raises(el.ArgumentError, match="constant mobility"):
         el.plots.plot_fields(line)
+
+
+def test_the_report_of_a_current_speaks_of_its_diffusion(flow, tmp_path):
+    series, model = flow
+    el.validate(model, series, seed=1).report(tmp_path / "report.html")
+    html = (tmp_path / "report.html").read_text()
+    assert "Diffusion by horizon" in html
+    assert "what the current leaves over" in html
+
+
+@pytest.mark.slow
+def test_the_report_of_a_field_with_a_current_can_be_drawn(waves, tmp_path):
+    series, _, model = waves
+    el.validate(model, series, seed=1).report(tmp_path / "report.html")
+    assert "a current that depends on the state" in (tmp_path / "report.html").read_text()

@@ -11,7 +11,7 @@ import jax
 from .._core import checks
 from ..data import TimeSeries
 from ..estimate.closure.state_dependent import StateDependent
-from ..estimate.mobility.base import MobilityStrategy
+from ..estimate.mobility.base import ClosureStrategy
 from ..estimate.score import KGMM, DenoisingScore, ScoreStrategy, UNet1D
 from ..estimate.symmetry import Symmetry, TranslationsAndReflections
 from ..execution.batches import evaluate_batch
@@ -28,7 +28,7 @@ class Demo:
     samples: int = 1_000_000
     spin_up: Mapping[str, float] = field(default_factory=dict)
     score: ScoreStrategy | None = None
-    mobility: MobilityStrategy | None = None
+    mobility: ClosureStrategy | None = None
     symmetry: Symmetry | None = None
     validation: Mapping[str, Any] = field(default_factory=dict)
 

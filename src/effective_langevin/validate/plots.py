@@ -299,12 +299,15 @@ def plot_mode_variance(result: Any, ax: Any = None) -> np.ndarray:
 
 @styled
 def plot_mobility_by_horizon(result: Any, ax: Any = None) -> np.ndarray:
-    """Draw Phi(T) against the horizon T, with the value used: the largest entries, or the leading Fourier modes."""
+    """Draw Phi(T) against the horizon T, with the value used: the largest entries, or the leading Fourier modes.
+
+    Beside a current that depends on the state, it is the diffusion that is drawn.
+    """
     curve = _curve(result, "mobility_by_horizon")
     if "mode" in curve:
         return _draw_modes_by_horizon(curve, ax)
     horizon, chosen = curve["horizon"], curve["chosen"]
-    count = len(chosen)
+    count, symbol = len(chosen), str(curve["symbol"]) if "symbol" in curve else "Φ"
     columns = round(np.sqrt(count)) if count in (1, 4, 9) else 3
     axes = panels(count, columns, 1.9, ax)
     error = curve.data_error
@@ -313,13 +316,15 @@ def plot_mobility_by_horizon(result: Any, ax: Any = None) -> np.ndarray:
         if np.isfinite(chosen[k]):
             ax.axvline(chosen[k], color=MODEL, linestyle=":", linewidth=1.2)
         ax.axhline(curve.model[0, k], color=MODEL, linestyle="--", linewidth=1.4)
-        ax.set_title(f"Φ({short(str(curve['row'][k]), 14)}, {short(str(curve['column'][k]), 14)})")
+        ax.set_title(f"{symbol}({short(str(curve['row'][k]), 14)}, {short(str(curve['column'][k]), 14)})")
         ax.set_xlim(0, 1.02 * horizon[-1])
         ax.yaxis.set_major_locator(MaxNLocator(5))
         if k >= count - columns:
             ax.set_xlabel(label("horizon T", curve.unit("horizon")))
     handles = [
-        Line2D([], [], color=DATA, marker=".", label="Φ(T)" + (" ± 2 standard errors" if error is not None else "")),
+        Line2D(
+            [], [], color=DATA, marker=".", label=f"{symbol}(T)" + (" ± 2 standard errors" if error is not None else "")
+        ),
         Line2D([], [], color=MODEL, linestyle="--", label="value used"),
     ]
     if np.isfinite(chosen[0]):

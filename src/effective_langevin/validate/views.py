@@ -273,10 +273,12 @@ class VariablesView(View):
         model, found = self.model, self.model.mobility.evidence.horizon
         if found is None or found.phi is None:
             return None
-        phi = np.abs(self.standard_mobility())
-        rows, columns = np.divmod(worst(phi.ravel(), _MOST_ENTRIES), len(phi))
+        # Beside a current that depends on the state, what was inferred by horizon is the diffusion.
+        matrix, symbol = (model.mobility.matrix, "Φ") if model.fields is None else (model.mobility.symmetric, "D")
+        size = np.abs(self.standard_mobility(matrix))
+        rows, columns = np.divmod(worst(size.ravel(), _MOST_ENTRIES), len(size))
         curves = found.phi[:, rows, columns]
-        used = np.broadcast_to(model.mobility.matrix[rows, columns], curves.shape)
+        used = np.broadcast_to(matrix[rows, columns], curves.shape)
         chosen = np.nan if found.chosen is None else found.chosen[0]
         coords = {
             "horizon": (("horizon",), found.horizons),
@@ -284,6 +286,7 @@ class VariablesView(View):
             "row": (("entry",), [model.names[i] for i in rows]),
             "column": (("entry",), [model.names[j] for j in columns]),
             "chosen": (("entry",), np.full(len(rows), chosen, float)),
+            "symbol": ((), symbol),
         }
         error = None if found.standard_error is None else found.standard_error[:, rows, columns]
         errors = (None, None) if error is None else (error, np.zeros(curves.shape))

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from typing import Any
 
-from ..._core.format import plus_minus, short
+from ..._core.format import plus_minus
 
 KINDS = {
     "constant": "a constant mobility",
@@ -12,36 +12,6 @@ KINDS = {
     "diffusion": "a diffusion that depends on the state, without a current",
     "both": "a diffusion and a current that depend on the state",
 }
-
-
-@dataclass(frozen=True)
-class Candidate:
-    """A closure that was tried: its mean held-out score, its excess over the best, and the error of that excess.
-
-    The score is the energy score of ensemble forecasts at the lags of the `ClosureChoice`; less is better.
-    """
-
-    kind: str
-    score: float
-    excess: float
-    standard_error: float
-
-
-@dataclass(frozen=True)
-class ClosureChoice:
-    """The closures tried, simplest first, and which of them was taken."""
-
-    lags: tuple[int, ...]
-    candidates: tuple[Candidate, ...]
-    chosen: str
-
-    def summary(self) -> str:
-        """Say what was taken and what the others did."""
-        tried = "; ".join(
-            f"{c.kind} {short(c.score)} (above the best by {plus_minus(c.excess, c.standard_error)})"
-            for c in self.candidates
-        )
-        return f"Closure chosen by held-out forecasts: {self.chosen}. Energy scores: {tried}."
 
 
 @dataclass(frozen=True)
@@ -62,7 +32,6 @@ class ClosureEvidence:
     current_error_se: float | None = None
     explained: tuple[float, ...] | None = None
     white: bool | None = None
-    choice: ClosureChoice | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data, ready for JSON."""
@@ -74,9 +43,6 @@ class ClosureEvidence:
         known = {f.name: state[f.name] for f in fields(cls) if f.name in state}
         if known.get("explained") is not None:
             known["explained"] = tuple(known["explained"])
-        if choice := known.get("choice"):
-            tried = tuple(Candidate(**candidate) for candidate in choice["candidates"])
-            known["choice"] = ClosureChoice(tuple(choice["lags"]), tried, choice["chosen"])
         return cls(**known)
 
     def summary(self) -> str:
@@ -87,6 +53,4 @@ class ClosureEvidence:
         if self.current_error is not None:
             error = plus_minus(self.current_error, self.current_error_se or 0.0)
             lines.append(f"current_error {error}: the exact current has 0.")
-        if self.choice:
-            lines.append(self.choice.summary())
         return "\n".join(lines)

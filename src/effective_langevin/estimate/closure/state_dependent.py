@@ -15,7 +15,7 @@ from ...statistics.integral_time import error_groups
 from ...statistics.lags import lagged_moments
 from ...statistics.regime import ShortTimeRegime, classify_short_times
 from ...statistics.resampling import drawn_weights, jackknife
-from ..mobility.base import ClosureFit, Inference, Mobility, MobilityStrategy
+from ..mobility.base import ClosureFit, ClosureStrategy, Mobility
 from ..mobility.evidence import HorizonEvidence, MobilityEvidence
 from ..score import ScoreFit, ScoreStrategy
 from ..score.calibration import perturbed
@@ -34,7 +34,7 @@ _KINDS = {(False, False): "constant", (True, False): "current", (False, True): "
 
 
 @dataclass(frozen=True)
-class StateDependent(MobilityStrategy):
+class StateDependent(ClosureStrategy):
     """A current velocity nu(x), and a diffusion that is constant or depends on the state too.
 
     dx = [nu(x) + D(x) s(x) + div D(x)] dt + sqrt(2) D(x)^(1/2) dW has the steady state of the data for every nu with
@@ -85,10 +85,6 @@ class StateDependent(MobilityStrategy):
             return False
         regime = classify_short_times(series.segments)
         return regime.ballistic and not regime.noisy
-
-    def infer(self, series: TimeSeries, score: ScoreFit, *, space: StateSpace, key: jax.Array) -> Inference:
-        """Refuse: what is inferred here are fields, by `close`."""
-        raise NotImplementedError("StateDependent infers fields; see `close`.")
 
     def close(self, series: TimeSeries, score: ScoreFit, space: StateSpace, *, key: jax.Array) -> ClosureFit:
         """Infer nu and D in the way that suits the series."""
@@ -170,17 +166,22 @@ def _from_network(series: TimeSeries, score: ScoreFit, space: StateSpace, *, key
     unit, size = np.asarray(score.velocity_unit), series.dimension
     current = SharedCurrent(jnp.asarray(np.diag(unit), jnp.float32))
     states = perturbed(series.stacked(np.float32), score.spread, key=key)
-    values = evaluate_everywhere(OutputsOf(score.function.lower()), states)
+    fast = OutputsOf(score.function.lower())
+    values = evaluate_everywhere(fast, states)
     scores, currents = (_split_like(series, part) for part in (values[:, :size], unit * values[:, size:]))
     rest = infer_diffusion(series, scores, currents, space.symmetry).at_least(score.scale, series)
-    carried = lagged_moments(currents, _split_like(series, states), [0], rest.groups)
+    # The score and its current were learned on the other part of the series.
+    _, held_out = series.split()
+    seen = perturbed(held_out.stacked(np.float32), score.spread, key=jax.random.fold_in(key, 1))
+    moving = unit * evaluate_everywhere(fast, seen)[:, size:]
+    carried = lagged_moments(_split_like(held_out, moving), _split_like(held_out, seen), [0], rest.groups)
 
     def violation(weights: np.ndarray) -> Matrix:
         matrix = space.symmetry.project(carried.mean(weights)[0])
         return 0.5 * (matrix + matrix.T)
 
     mean, error = jackknife(violation, rest.groups)
-    power = float(np.linalg.norm(np.concatenate(currents).T @ np.concatenate(currents)) / len(states))
+    power = float(np.linalg.norm(moving.T @ moving) / len(moving))
     evidence = ClosureEvidence(
         "current",
         "the score's network",

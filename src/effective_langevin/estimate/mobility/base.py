@@ -20,7 +20,7 @@ from ...data import Standardizer, TimeSeries
 from ...statistics.lags import lagged_moments
 from ...statistics.resampling import bootstrap, jackknife
 from ..closure.fields import Fields
-from ..score import ScoreFit
+from ..score import ScoreFit, ScoreStrategy
 from ..space import StateSpace
 from ..symmetry import Symmetry
 from .evidence import MobilityEvidence
@@ -211,19 +211,31 @@ class ClosureFit:
         return closure is not None and bool(closure.white)
 
 
-class MobilityStrategy(ABC):
-    """A way to infer a mobility from a standardised series and its score."""
+class ClosureStrategy(ABC):
+    """A way to close the equation, given a standardised series and its score."""
 
     def supports(self, space: StateSpace) -> bool:
-        """Whether the mobility can be inferred on this space; where it cannot, angles become cos and sin."""
+        """Whether the closure can be inferred on this space; where it cannot, angles become cos and sin."""
         return not space.angles
+
+    def learns_beside(self, score: ScoreStrategy, series: TimeSeries, space: StateSpace) -> bool:
+        """Whether the network of the score has to learn the mean velocities as well."""
+        return False
+
+    @abstractmethod
+    def close(self, series: TimeSeries, score: ScoreFit, space: StateSpace, *, key: jax.Array) -> ClosureFit:
+        """Return a mean mobility with its errors, and fields where the closure depends on the state."""
+
+
+class MobilityStrategy(ClosureStrategy):
+    """A way to infer a constant mobility."""
 
     @abstractmethod
     def infer(self, series: TimeSeries, score: ScoreFit, *, space: StateSpace, key: jax.Array) -> Inference:
         """Return Phi with the evidence for it."""
 
-    def close(self, series: TimeSeries, score: ScoreFit, space: StateSpace, *, key: jax.Array) -> "ClosureFit":
-        """Close the equation: a mean mobility with its errors, and fields where the closure depends on the state."""
+    def close(self, series: TimeSeries, score: ScoreFit, space: StateSpace, *, key: jax.Array) -> ClosureFit:
+        """Infer the mobility, with its errors."""
         return ClosureFit(estimate_mobility(series, score, self, space, key=key))
 
     def lift(self, phi: Matrix) -> Matrix:

@@ -95,7 +95,7 @@ def regime(validation: "Validation") -> Finding | None:
 def horizon_words(validation: "Validation") -> str:
     """Return the horizons at which an effective mobility was taken; of fields, those of the leading modes."""
     found, modes = validation.model.mobility.evidence.horizon, validation.curves.get("mode_acf")
-    if found is None or found.chosen is None:
+    if found is None or found.chosen is None or found.rule != "finite":
         return ""
     used = np.atleast_1d(found.chosen)
     used = used if modes is None else used[np.unique(modes["mode"])]
