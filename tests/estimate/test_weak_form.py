@@ -7,7 +7,7 @@ from oracles.processes import autoregressive
 
 import effective_langevin as el
 from effective_langevin.estimate.closure.polynomials import monomials
-from effective_langevin.estimate.closure.weak_form import WeakSolver, infer_weak_form
+from effective_langevin.estimate.closure.weak_form import WeakSolver
 from effective_langevin.estimate.closure.weak_moments import ClosureShape, EarlierFunctions, impose_stein
 from effective_langevin.estimate.mobility.quadrature import PropagatedIntegral
 from effective_langevin.estimate.space import StateSpace
@@ -128,11 +128,11 @@ def test_a_constant_diffusion_follows_from_a_known_current():
     phi = units.mobility_to_standard(system.mobility)
     known = [s @ (0.5 * (phi - phi.T)).T for s in scores]
     space = StateSpace((None, None))
-    form = infer_weak_form(standard, scores, space, current_degree=None, diffusion="constant", known=known)
+    form = WeakSolver.of(standard, scores, space, known, (1, 1)).solve(ClosureShape(None))
     found = np.asarray(form.diffusion.in_batch(jnp.zeros((1, 2))))[0]
     assert form.current is None
     assert relative(found, 0.5 * (phi + phi.T)) < 0.03
-    without = infer_weak_form(standard, scores, space, current_degree=None, diffusion="constant")
+    without = WeakSolver.of(standard, scores, space, None, (1, 1)).solve(ClosureShape(None))
     assert max(without.evidence.residuals) > 3 * max(form.evidence.residuals)
 
 
@@ -141,7 +141,7 @@ def test_borders_of_records_are_never_crossed():
     paths, space = autoregressive(40, 10, members=100, seed=5), StateSpace((None,))
     records, joined = el.TimeSeries(paths, 0.1), el.TimeSeries(paths.reshape(-1, 1), 0.1)
     found = [
-        infer_weak_form(series, [-s for s in series.segments], space, current_degree=None, diffusion="constant")
+        WeakSolver.of(series, [-s for s in series.segments], space, None, (1, 1)).solve(ClosureShape(None))
         for series in (records, joined)
     ]
     (right, error), (wrong, _) = (form.mean_mobility() for form in found)

@@ -16,7 +16,6 @@ import numpy as np
 from jaxtyping import Float
 from scipy.linalg import solve
 
-from ..._core import checks
 from ..._core.errors import ArgumentError
 from ..._core.types import Matrix, Samples, Vector
 from ...data import TimeSeries
@@ -203,10 +202,10 @@ class WeakSolver:
         return self.select([replace(first.shape, current=shape.current) for shape in every])
 
     @cached_property
-    def scales(self) -> tuple[Vector, Vector]:
-        """Scatter of each equation and of each constraint over groups of time, about the richest shape."""
-        size, (current, degree) = self.moments.variables, self.largest
-        richest = _Problem(self.moments, ClosureShape(None if size == 1 else current, "full", degree))
+    def _richest(self) -> "_Problem":
+        """The problem of the richest shape, with the scatter of each equation and constraint over groups of time."""
+        current, degree = self.largest
+        richest = _Problem(self.moments, ClosureShape(None if self.moments.variables == 1 else current, "full", degree))
         scales = _spread(richest.target, self.moments.shares), np.full(richest.constraints.shape[1], np.inf)
         for _ in range(_REFINED):
             problem = replace(richest, scales=scales)
@@ -214,15 +213,19 @@ class WeakSolver:
             violation = _spread(problem.constraints @ found, self.moments.shares)
             least = 1e-3 * np.sqrt(np.trace(problem.carried(found, np.ones(self.moments.groups))[1]))
             scales = problem.residual_spread(found), np.hypot(violation, least)
-        return scales
+        return replace(richest, scales=scales)
+
+    @cached_property
+    def _folds(self) -> list["_Fold"]:
+        return [_Fold.of(self._richest, held_out) for held_out in _fold_weights(self.moments.groups)]
 
     def _problem(self, shape: ClosureShape) -> "_Problem":
-        return _Problem(self.moments, shape, self.scales)
+        return _Problem(self.moments, shape, self._richest.scales)
 
     def _rate(self, shape: ClosureShape) -> tuple[ShapeRating, Vector]:
         """The best ridge of a shape, and its loss in every fold."""
-        problem, folds = self._problem(shape), _fold_weights(self.moments.groups)
-        losses = np.array([[problem.loss(held_out, ridge) for held_out in folds] for ridge in _RIDGES])
+        problem, within = self._problem(shape), self._richest.place(shape)
+        losses = np.array([fold.losses(problem, within, _RIDGES) for fold in self._folds]).T
         best = int(losses.mean(axis=1).argmin())
         return ShapeRating(shape, _RIDGES[best], float(losses[best].mean())), losses[best]
 
@@ -230,28 +233,6 @@ class WeakSolver:
         problem = self._problem(rating.shape)
         evidence = WeakEvidence(tried or (rating,), problem.residuals(rating.ridge))
         return WeakForm(rating.shape, rating.ridge, problem, self.low, self.high, evidence)
-
-
-def infer_weak_form(
-    series: TimeSeries,
-    scores: Sequence[Samples],
-    space: StateSpace,
-    *,
-    current_degree: int | None,
-    diffusion: str,
-    diffusion_degree: int = 0,
-    known: Sequence[Samples] | None = None,
-) -> WeakForm:
-    """Infer nu and D of given degrees from a standardised series and its scores.
-
-    `diffusion` is "constant", "scalar", "diagonal" or "full". `known` is a current at the samples that is taken as it
-    is; `current_degree` is then None.
-    """
-    checks.one_of("diffusion", diffusion, ("constant", *KINDS))
-    constant = diffusion == "constant" or diffusion_degree == 0
-    degree = 0 if constant else checks.integer_at_least("diffusion_degree", diffusion_degree, 1)
-    solver = WeakSolver.of(series, scores, space, known, (max(current_degree or 0, 1), max(degree, 1)))
-    return solver.solve(ClosureShape(current_degree, "full" if constant else diffusion, degree))
 
 
 @dataclass(frozen=True, eq=False)
@@ -295,35 +276,45 @@ class _Problem:
             whole[len(rows) :, -(size**2) :] = np.eye(size**2)
         return whole / (moments.typical_diffusion * np.sqrt(moments.groups))
 
+    @cached_property
+    def _stiffness(self) -> Matrix:
+        return self._penalty.T @ self._penalty
+
+    def place(self, shape: ClosureShape) -> Float[np.ndarray, "k coefficient"]:
+        """Return the matrix that writes the coefficients of a simpler shape as those of this one, whose are orthogonal."""
+        every, wanted = (
+            np.concatenate([field.reshape(len(field), -1) for field in fields], axis=1)
+            for fields in (self._fields, self.moments.functions.fields(shape))
+        )
+        return every @ wanted.T / np.sum(every**2, axis=1, keepdims=True)
+
+    def share(self, weights: Vector) -> Vector:
+        """Share of each group, counted `weights` times."""
+        share = weights * self.moments.shares
+        return share / share.sum()
+
+    def equations(self, weights: Vector) -> tuple[Matrix, Vector]:
+        """Return both sides of the equations in units of their scatter, with groups counted `weights` times each."""
+        share, scales = self.share(weights), 1.0 if self.scales is None else self.scales[0]
+        return (np.tensordot(share, self.design, 1).T / scales).T, share @ self.target / scales
+
+    def hold(self, weights: Vector, normal: Matrix, aim: Vector, ridge: float) -> Vector:
+        """Solve normal equations under the constraints and with a ridge."""
+        limits = np.ones(0) if self.scales is None else self.scales[1]
+        limited = np.tensordot(self.share(weights), self.constraints, 1) / limits[: self.constraints.shape[1], None]
+        normal = normal + _HEAVY**2 * limited.T @ limited + ridge**2 * self._stiffness
+        scale = 1 / np.maximum(np.sqrt(np.diagonal(normal)), 1e-300)
+        normal = normal * scale * scale[:, None] + _ROUNDING * np.eye(len(scale))
+        return scale * solve(normal, scale * aim, assume_a="pos")
+
     def solve(self, weights: Vector, ridge: float) -> Vector:
         """Return the coefficients, with groups counted `weights` times each."""
-        share = weights * self.moments.shares
-        share = share / share.sum()
-        equations, limits = self.scales or (np.ones(self.target.shape[1]), np.ones(0))
-        limits = limits[: self.constraints.shape[1]]
-        rows = np.concatenate(
-            [
-                np.tensordot(share, self.design, 1) / equations[:, None],
-                _HEAVY * np.tensordot(share, self.constraints, 1) / limits[:, None],
-                ridge * self._penalty,
-            ]
-        )
-        aim = share @ self.target / equations
-        scale = 1 / np.maximum(np.sqrt(np.sum(rows**2, axis=0)), 1e-300)
-        rows = rows * scale
-        normal = rows.T @ rows + _ROUNDING * np.eye(len(scale))
-        return scale * solve(normal, rows[: len(aim)].T @ aim, assume_a="pos")
+        design, target = self.equations(weights)
+        return self.hold(weights, design.T @ design, design.T @ target, ridge)
 
     def residual_spread(self, found: Vector) -> Vector:
         """Scatter over groups of what the coefficients leave of each equation."""
         return _spread(self.target - self.design @ found, self.moments.shares)
-
-    def loss(self, held_out: Vector, ridge: float) -> float:
-        """Mean square of the equations of the groups held out, in units of their scatter."""
-        assert self.scales is not None
-        share = held_out * self.moments.shares
-        left = (share @ (self.target - self.design @ self.solve(1 - held_out, ridge))) / share.sum()
-        return float(np.mean((left / self.scales[0]) ** 2) * held_out.sum())
 
     def residuals(self, ridge: float) -> tuple[float, ...]:
         """Root mean square of the equations at each horizon, in units of their standard errors."""
@@ -365,6 +356,28 @@ class _Problem:
         current = np.concatenate([polynomial, by_score], axis=1)
         both = current @ rows[:, [*range(terms), *scores]] @ current.T
         return current @ rows[:, 1 : 1 + size], both
+
+
+@dataclass(frozen=True, eq=False)
+class _Fold:
+    """The equations of some groups, and the normal equations of all others, of the richest shape."""
+
+    held_out: Vector
+    design: Matrix
+    target: Vector
+    normal: Matrix
+    aim: Vector
+
+    @classmethod
+    def of(cls, richest: _Problem, held_out: Vector) -> "_Fold":
+        design, target = richest.equations(1 - held_out)
+        return cls(held_out, *richest.equations(held_out), design.T @ design, design.T @ target)
+
+    def losses(self, problem: _Problem, within: Matrix, ridges: Sequence[float]) -> list[float]:
+        """Mean square of the equations held out, in units of their scatter, with each ridge."""
+        design, normal, aim = self.design @ within, within.T @ self.normal @ within, within.T @ self.aim
+        found = (problem.hold(1 - self.held_out, normal, aim, ridge) for ridge in ridges)
+        return [float(np.mean((self.target - design @ part) ** 2) * self.held_out.sum()) for part in found]
 
 
 def _spread(values: Float[np.ndarray, "group row"], shares: Vector) -> Vector:

@@ -275,11 +275,12 @@ class WeakMoments:
         functions, size = self.functions, self.variables
         change = np.array(functions.by_score) + np.array(functions.slope)
         backward = np.einsum("uijf,ifg->ujg", diffusion, change) - current
-        carried = [self.integrals @ backward[:, j].T for j in range(size)]
+        carried = [self.integrals @ np.ascontiguousarray(backward[:, j].T) for j in range(size)]
         found = [carried[j][:, :, self.later()] for j in range(size)]
         for i, j in self.pairs:
             at_start = backward[:, j] @ functions.times[i] + backward[:, i] @ functions.times[j]
-            here = self.integrals[:, :, self.later()] @ (2 * diffusion[:, i, j] + at_start).T
+            at_start = np.ascontiguousarray((2 * diffusion[:, i, j] + at_start).T)
+            here = self.integrals[:, :, self.later()] @ at_start
             found.append(here - carried[j][:, :, self.later(i)] - carried[i][:, :, self.later(j)])
         return np.einsum("gktmu,pm->gktpu", np.stack(found, axis=1), self.to_orthonormal)
 
