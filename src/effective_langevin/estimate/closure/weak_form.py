@@ -281,7 +281,8 @@ class _Problem:
         return self._penalty.T @ self._penalty
 
     def place(self, shape: ClosureShape) -> Float[np.ndarray, "k coefficient"]:
-        """Return the matrix that writes the coefficients of a simpler shape as those of this one, whose are orthogonal."""
+        """Return the matrix that writes the coefficients of a simpler shape as those of this one."""
+        # The fields of different coefficients are orthogonal.
         every, wanted = (
             np.concatenate([field.reshape(len(field), -1) for field in fields], axis=1)
             for fields in (self._fields, self.moments.functions.fields(shape))
