@@ -101,6 +101,7 @@ def fit(
     score = score or _default_score(space)
     checks.offers("score", score, "supports", "KGMM() or DenoisingScore()")
     checks.offers("mobility", mobility, "supports", "IntegratedResponse()")
+    mobility.check(series)
     if not (score.supports(space) and mobility.supports(space)):
         transform, series = embed_after(transform, series)
         space = StateSpace.of(series, symmetry)

@@ -4,12 +4,13 @@ from .._core import checks, keys
 from .._core.errors import DataError
 from .._core.format import count, listed, measured
 from ..data import TimeSeries
+from ..statistics.lags import require_lag
 from .diagnosis import Diagnosis
 from .findings import distribution, memory, sample_size, short_time, stationarity
 from .findings.finding import LEVELS
 from .marginals import describe_marginals
 from .markov import cell_memory, linear_memory
-from .moments import measure_moments
+from .moments import FEW_PAIRS, measure_moments
 from .regime import decide_regime
 from .seasonality import find_lines
 from .stationarity import compare_stretches
@@ -50,6 +51,7 @@ def diagnose(series: TimeSeries, *, seed: int = 0) -> Diagnosis:
     key = keys.key_from_seed(seed)
     checks.enough_samples(series.n_samples, _LEAST_SAMPLES, "a diagnosis")
     longest = max(len(s) for s in series.segments)
+    require_lag(series.segments, 4, FEW_PAIRS)
     if longest < _LEAST_RECORD:
         raise DataError(
             f"The longest gap-free stretch of the series has {longest} samples; a diagnosis needs one of at least "

@@ -14,12 +14,13 @@ from jaxtyping import Float
 from .._core.types import LagMatrices, Samples
 from ..data import Standardizer, TimeSeries
 from ..statistics.integral_time import integral_time
-from ..statistics.lags import LaggedMoments, lagged_moments
+from ..statistics.lags import LaggedMoments, lagged_moments, longest_lag
 from ..statistics.resampling import jackknife, split
 
 _MOST_GROUPS = 32
 _LARGEST_LAG = 1 << 16
 _PER_OCTAVE = 4
+FEW_PAIRS = 0.1  # as a share of the samples: fewer pairs would lie in a few groups
 _MANY = 128  # variables: half as many groups, for the memory of their moments
 _ONE_THREAD = 1 << 18  # multiplications in a product that BLAS does on one thread (see `statistics.lags`)
 
@@ -69,8 +70,8 @@ class SeriesMoments:
         sums = np.diagonal(self.lagged.sums, axis1=2, axis2=3)
 
         def estimate(weights: np.ndarray) -> np.ndarray:
-            pairs = np.maximum(weights @ self.lagged.pairs, 1)
-            covariance = np.tensordot(weights, sums, 1) / pairs[:, None]
+            pairs = weights @ self.lagged.pairs
+            covariance = np.tensordot(weights, sums, 1) / np.where(pairs > 0, pairs, np.nan)[:, None]
             return np.asarray(function(covariance / covariance[0]))
 
         return jackknife(estimate, self.groups)
@@ -116,6 +117,7 @@ def _decaying_moments(series: TimeSeries) -> LaggedMoments:
     reachable = longest // (2 if sum(2 * len(s) > longest for s in series.segments) >= 4 else 4)
     # Rows of zeros separate the segments: keep them below the samples in number.
     most = max(4, min(reachable, _LARGEST_LAG, max(16, 4 * series.n_samples // len(series.segments))))
+    most = min(most, longest_lag(series.segments, FEW_PAIRS))
     groups = _affordable_groups(series.n_samples / 16 if series.dimension <= _MANY else 0)
     parts, reach, low = [], 16, -1
     while True:

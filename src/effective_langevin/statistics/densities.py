@@ -8,7 +8,7 @@ from jaxtyping import Float
 
 from .._core.types import LagMatrices, Matrix, Samples
 from .integral_time import integral_time
-from .lags import LaggedMoments, lagged_moments
+from .lags import LaggedMoments, lagged_moments, longest_lag
 from .regime import squared_steps
 from .resampling import GROUPS
 
@@ -92,8 +92,8 @@ def pair_histogram(samples: Samples, edges: np.ndarray, i: int, j: int, coarsen:
 
 def comparison_lags(times: np.ndarray, segments: Sequence[Samples], dt: float, points: int = 80) -> np.ndarray:
     """Lags from 0 to five of the slowest integral `times`, at most `points` of them."""
-    longest = max(len(s) for s in segments)
-    reach = int(np.clip(np.ceil(5 * times.max() / dt), 4, max(4, longest // 4)))
+    longest = max(max(len(s) for s in segments) // 4, min(4, longest_lag(segments)))
+    reach = int(np.clip(np.ceil(5 * times.max() / dt), min(4, longest), longest))
     return np.unique(np.linspace(0, reach, min(points, reach) + 1).round().astype(int))
 
 

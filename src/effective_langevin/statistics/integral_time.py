@@ -6,7 +6,7 @@ import numpy as np
 from jaxtyping import Float
 
 from .._core.types import Samples
-from .lags import autocovariances
+from .lags import autocovariances, longest_lag
 
 _LONGEST_LAG = 1 << 14
 
@@ -29,7 +29,8 @@ def integral_time(acf: Float[np.ndarray, "lag ..."], tau: np.ndarray, *, to_cros
 def integral_times(segments: Sequence[Samples], dt: float) -> Float[np.ndarray, " var"]:
     """Integral time of each variable (of mean zero), at least half a sampling interval."""
     longest = max(len(s) for s in segments)
-    covariances = autocovariances(segments, min(max(longest // 4, 1), _LONGEST_LAG))
+    reach = max(longest // 4, min(longest_lag(segments), 8))  # short records: as far as there are pairs
+    covariances = autocovariances(segments, min(reach, _LONGEST_LAG))
     acf = np.pad(covariances / covariances[0], ((0, 1), (0, 0)))  # what lies beyond the longest lag counts as zero
     return np.maximum(integral_time(acf, dt * np.arange(len(acf))), 0.5 * dt)
 

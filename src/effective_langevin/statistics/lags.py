@@ -20,6 +20,7 @@ import scipy.fft
 from jaxtyping import Float
 from scipy.fft import next_fast_len
 
+from .._core.errors import DataError
 from .._core.types import LagMatrices, Samples
 from ..execution.compilation import soon_compiled
 
@@ -28,6 +29,8 @@ _FFT_BLOCK = 1 << 12
 Segments = Sequence[Samples] | Sequence["RowSource"]
 # Products of fewer multiplications stay on one BLAS thread; more threads on busy cores were up to fifty times slower.
 _ONE_THREAD = 1 << 18
+# Pairs that a lag needs, as a share of the samples: three quarters of a record are the longest lag within it.
+ENOUGH_PAIRS = 0.25
 
 
 class RowSource(Protocol):
@@ -50,22 +53,47 @@ class LaggedMoments:
     pairs: Float[np.ndarray, "group lag"]
 
     def mean(self, weights: np.ndarray | None = None) -> LagMatrices:
-        """< a(t + lag) b(t)^T > over all groups, or over groups counted `weights` times each."""
+        """< a(t + lag) b(t)^T > over all groups, or over groups counted `weights` times each; NaN without a pair."""
         weights = np.ones(len(self.sums)) if weights is None else weights
         pairs = np.tensordot(weights, self.pairs, 1)
-        return np.tensordot(weights, self.sums, 1) / np.maximum(pairs, 1)[:, None, None]
+        return np.tensordot(weights, self.sums, 1) / np.where(pairs > 0, pairs, np.nan)[:, None, None]
 
 
 def lagged_moments(
     future: Segments, past: Segments, lags: Sequence[int] | np.ndarray, groups: int = 1
 ) -> LaggedMoments:
-    """Second moments of `future` at t + lag with `past` at t; both are lists of segments of the same lengths."""
+    """Second moments of `future` at t + lag with `past` at t; both are lists of segments of the same lengths.
+
+    Raises `DataError` for a lag that no segment is long enough for.
+    """
     lags = np.asarray(lags, dtype=int)
+    require_lag(past, int(lags.max()), enough=0.0)
     gap = int(lags.max())
     a, b = _Layout(future, gap), _Layout(past, gap)
     edges = _group_edges([len(s) for s in past], gap, groups)
     sums = (_sums_here if jax.default_backend() == "cpu" else _sums_on_device)(a, b, lags, edges)
     return LaggedMoments(lags, sums[:, :, :-1, :-1].copy(), sums[:, :, -1, -1].copy())
+
+
+def longest_lag(segments: Segments, enough: float = ENOUGH_PAIRS) -> int:
+    """Return the longest lag that has at least `enough` times as many pairs as there are samples, and one at least."""
+    lengths = np.sort([len(s) for s in segments])
+    # Pairs at lag k: the sum of n - k over the records of n > k samples.
+    low, high = 0, int(lengths[-1]) - 1
+    while low < high:
+        lag = (low + high + 1) // 2
+        fits = np.maximum(lengths - lag, 0).sum() >= enough * lengths.sum()
+        low, high = (lag, high) if fits else (low, lag - 1)
+    return low
+
+
+def require_lag(segments: Segments, lag: int, enough: float = ENOUGH_PAIRS, advice: str = "") -> None:
+    """Refuse a series whose gap-free stretches are too short for `lag`."""
+    if longest_lag(segments, enough) < lag:
+        raise DataError(
+            f"Too few pairs of samples lie {lag} sampling interval{'s' * (lag > 1)} apart without a gap between them: "
+            f"the gap-free stretches of the series are too short. Use longer records, or fill short gaps.{advice}"
+        )
 
 
 def _sums_here(a: "_Layout", b: "_Layout", lags: np.ndarray, edges: np.ndarray) -> np.ndarray:
@@ -119,7 +147,7 @@ def autocovariances(segments: Sequence[Samples], reach: int) -> Float[np.ndarray
         window = np.ascontiguousarray(layout.rows(start, start + block + reach)[:, :-1].T)
         origin = np.asarray(scipy.fft.rfft(window[:, :block], size, workers=-1))
         spectrum += np.asarray(scipy.fft.rfft(window, size, workers=-1)) * origin.conj()
-    return np.asarray(scipy.fft.irfft(spectrum, size))[:, : reach + 1].T / np.maximum(pairs, 1)[:, None]
+    return np.asarray(scipy.fft.irfft(spectrum, size))[:, : reach + 1].T / np.where(pairs > 0, pairs, np.nan)[:, None]
 
 
 class SideBySide:

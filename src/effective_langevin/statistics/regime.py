@@ -13,7 +13,7 @@ import scipy.linalg
 from jaxtyping import Float
 
 from .._core.types import LagMatrices, Matrix, Samples
-from .lags import lagged_moments
+from .lags import lagged_moments, longest_lag
 from .resampling import jackknife
 
 # Slope above which a series is smooth, a third of the way from a diffusion (0) to smooth motion (1); below minus this
@@ -53,7 +53,7 @@ def slope_beneath_noise(segments: Sequence[Samples]) -> float:
 
     The smaller of those over two to four and over four to eight lags; minus infinity where a record is too short.
     """
-    if max(len(s) for s in segments) < 16:
+    if longest_lag(segments) < 12:
         return -np.inf
     correlation = lagged_moments(segments, segments, [1, 3, 5, 9]).mean()
     return float(slopes_from_moments(correlation).min()) if (_total_decay(correlation) > 0).all() else -np.inf

@@ -17,7 +17,7 @@ from ..._core.format import plus_minus
 from ..._core.matrices import square_root
 from ..._core.types import Matrix
 from ...data import Standardizer, TimeSeries
-from ...statistics.lags import lagged_moments
+from ...statistics.lags import lagged_moments, require_lag
 from ...statistics.resampling import bootstrap, jackknife
 from ..closure.fields import Fields
 from ..score import ScoreFit, ScoreStrategy
@@ -222,6 +222,10 @@ class ClosureStrategy(ABC):
         """Whether the network of the score has to learn the mean velocities as well."""
         return False
 
+    def check(self, series: TimeSeries) -> None:
+        """Refuse a series whose gap-free stretches are too short: successive samples are needed."""
+        require_lag(series.segments, 1)
+
     @abstractmethod
     def close(self, series: TimeSeries, score: ScoreFit, space: StateSpace, *, key: jax.Array) -> ClosureFit:
         """Return a mean mobility with its errors, and fields where the closure depends on the state."""
@@ -247,6 +251,7 @@ def estimate_mobility(
     series: TimeSeries, score: ScoreFit, strategy: MobilityStrategy, space: StateSpace, *, key: jax.Array
 ) -> Mobility:
     """Infer Phi; if its symmetric part is not positive definite, lift it there, for drift and noise alike."""
+    strategy.check(series)
     found = strategy.infer(series, score, space=space, key=key)
     lifted = strategy.lift(found.phi)
     moved = float(np.linalg.norm(lifted - found.phi) / np.linalg.norm(found.phi))

@@ -12,7 +12,7 @@ from ..._core.errors import EstimateWarning
 from ..._core.types import Matrix
 from ...data import TimeSeries
 from ...statistics.integral_time import error_groups
-from ...statistics.lags import lagged_moments
+from ...statistics.lags import lagged_moments, longest_lag, require_lag
 from ..score import ScoreFit
 from ..space import StateSpace
 from .base import Inference, MobilityStrategy
@@ -42,17 +42,27 @@ class QuadraticVariation(MobilityStrategy):
 
     def infer(self, series: TimeSeries, score: ScoreFit, *, space: StateSpace, key: jax.Array) -> Inference:
         """Second moments of increments at one lag."""
-        groups, h = error_groups(series.segments, series.dt), self.lag * series.dt
-        increments = [s[self.lag :] - s[: -self.lag] for s in series.segments if len(s) > self.lag]
+        groups = error_groups(series.segments, series.dt)
+        estimate = self._at(self.lag, series, space, groups)
+        if longest_lag(series.segments) >= 2 * self.lag:
+            return _with_bias(estimate, groups, self._at(2 * self.lag, series, space, groups)(np.ones(groups)))
+        # Records that do not reach twice the lag: what a linear process would have there.
+        now, once = lagged_moments(series.segments, series.segments, [0, self.lag]).mean()
+        later = once @ np.linalg.pinv(now, hermitian=True) @ once
+        return _with_bias(estimate, groups, space.symmetry.project(now - later) / (2 * self.lag * series.dt))
+
+    @staticmethod
+    def _at(lag: int, series: TimeSeries, space: StateSpace, groups: int) -> Callable[..., Matrix]:
+        """Phi at one lag, for any weights of the blocks."""
+        increments = [s[lag:] - s[:-lag] for s in series.segments if len(s) > lag]
         squares = lagged_moments(increments, increments, [0], groups)
-        crossed = lagged_moments(series.segments, series.segments, [0, self.lag, 2 * self.lag], groups)
+        crossed = lagged_moments(series.segments, series.segments, [lag], groups)
 
         def estimate(weights) -> Matrix:
-            lagged = crossed.mean(weights)[1]
-            return space.symmetry.project((squares.mean(weights)[0] - (lagged - lagged.T)) / (2 * h))
+            (lagged,) = crossed.mean(weights)
+            return space.symmetry.project((squares.mean(weights)[0] - (lagged - lagged.T)) / (2 * lag * series.dt))
 
-        now, _, later = crossed.mean()
-        return _with_bias(estimate, groups, space.symmetry.project((now - later) / (2 * h)))
+        return estimate
 
 
 @dataclass(frozen=True)
@@ -86,6 +96,7 @@ class CorrelationFit(MobilityStrategy):
     def infer(self, series: TimeSeries, score: ScoreFit, *, space: StateSpace, key: jax.Array) -> Inference:
         """Least squares for the slope at the origin."""
         groups = error_groups(series.segments, series.dt)
+        require_lag(series.segments, 2 * self.lags, advice=" Or use fewer `lags`.")
         moments = lagged_moments(series.segments, series.segments, np.arange(2 * self.lags + 1), groups)
         steps = np.arange(1, self.lags + 1)
         if self.skip_zero:
@@ -129,6 +140,7 @@ class LogCorrelation(MobilityStrategy):
     def infer(self, series: TimeSeries, score: ScoreFit, *, space: StateSpace, key: jax.Array) -> Inference:
         """Matrix logarithm of the propagator."""
         groups, blur = error_groups(series.segments, series.dt), score.noise_level**2
+        require_lag(series.segments, 2 * self.lag)
         moments = lagged_moments(series.segments, series.segments, [0, self.lag, 2 * self.lag], groups)
         back, into = score.scale, np.linalg.inv(score.scale)
         variances, directions = np.linalg.eigh(into @ moments.mean()[0] @ into)

@@ -11,6 +11,7 @@ import numpy as np
 from ..._core.errors import EstimateWarning
 from ..._core.types import Samples
 from ...data import TimeSeries
+from ...statistics.lags import longest_lag
 from ..score import ScoreFit
 from ..score.calibration import perturbed
 from ..space import StateSpace
@@ -22,7 +23,7 @@ from .response import IntegratedResponse
 INTERVALS = (1, 2, 4)
 ESTIMATORS = (IntegratedResponse(), QuadraticVariation(), CorrelationFit(), LogCorrelation())
 _MOST_SAMPLES = 200_000
-_LEAST_SAMPLES = 500
+_ENOUGH_LAGS = 374  # a record of 500 samples
 _SIGNIFICANT, _SUBSTANTIAL = 4.0, 0.05
 _EFFECTIVE, _STEEP = 0.5, 100.0
 
@@ -48,7 +49,7 @@ def _estimates(series: TimeSeries, score: ScoreFit, space: StateSpace, known: st
     scores = np.split(values, np.cumsum([len(s) for s in segments])[:-1])
     found = []
     for every in INTERVALS:
-        if max(len(s) for s in segments) < _LEAST_SAMPLES * every:
+        if longest_lag(segments) < _ENOUGH_LAGS * every:
             continue
         coarse = TimeSeries(_interleaved(segments, every), series.dt * every)
         seen = {}
@@ -66,7 +67,7 @@ def _estimates(series: TimeSeries, score: ScoreFit, space: StateSpace, known: st
 
 def _with_more_noise(series: TimeSeries, score: ScoreFit, space: StateSpace) -> list[Estimate]:
     """Estimate Phi with sqrt 2 times the smoothing width, to show its effect."""
-    if score.noise_level == 0 or max(len(s) for s in series.segments) < _LEAST_SAMPLES:
+    if score.noise_level == 0 or longest_lag(series.segments) < _ENOUGH_LAGS:
         return []
     values, trusted = blurred_further(score, series.stacked(), key=jax.random.key(1))
     if not trusted:

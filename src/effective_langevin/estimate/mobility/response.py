@@ -22,6 +22,7 @@ from ..._core.errors import EstimateWarning
 from ..._core.types import LagMatrices, Matrix, Samples
 from ...data import TimeSeries
 from ...statistics.integral_time import error_groups, integral_times
+from ...statistics.lags import longest_lag, require_lag
 from ...statistics.nugget import significant_variance
 from ...statistics.regime import BALLISTIC, classify_short_times, quadratic_variation_slope
 from ...statistics.resampling import jackknife, jackknife_error, left_out
@@ -84,6 +85,10 @@ class IntegratedResponse(MobilityStrategy):
         """Any space."""
         return True
 
+    def check(self, series: TimeSeries) -> None:
+        """Lags 1 to 3 are needed, to tell what one sampling interval costs and whether lag 0 is in doubt."""
+        require_lag(series.segments, 3, advice=" `el.QuadraticVariation()` needs pairs of samples only.")
+
     def infer(self, series: TimeSeries, score: ScoreFit, *, space: StateSpace, key: jax.Array) -> Inference:
         """The score on the data, then what follows from both."""
         at_clean = score.resolved or quadratic_variation_slope(series.segments) <= BALLISTIC
@@ -125,7 +130,8 @@ class IntegratedResponse(MobilityStrategy):
         """Far and widening for smooth motion, otherwise an even number up to half the shortest integral time."""
         if ballistic:
             return widening_lags(self.lags or int(max(_REACH * times.max() / series.dt, 16)), series)
-        return np.arange(2 * ((self.lags or int(np.clip(0.5 * times.min() / series.dt, 8, 24))) // 2) + 1)
+        wanted = self.lags or int(np.clip(0.5 * times.min() / series.dt, 8, 24))
+        return np.arange(min(2 * (wanted // 2), longest_lag(series.segments)) + 1)
 
     def _of_angles(self, series: TimeSeries, scores: list[Samples], space: StateSpace) -> Inference:
         """Infer the same from smooth functions on the circles, whose regime and integral times count."""
@@ -172,6 +178,7 @@ def smoothed_score(score: ScoreFit, x: Samples, symmetry: Symmetry, key: jax.Arr
 def widening_lags(reach: int, series: TimeSeries) -> np.ndarray:
     """Every lag up to 16, then lags that grow by a tenth each, up to `reach` or a quarter of the longest record."""
     last = max(6, min(reach, max(len(s) for s in series.segments) // 4))
+    last = min(last, longest_lag(series.segments))
     growing = np.geomspace(16, max(last, 16), 1 + int(np.ceil(np.log(max(last / 16, 1)) / np.log(1.1))))
     lags = np.unique(np.concatenate([np.arange(17), growing.round().astype(int)]))
     return lags[lags <= last]
