@@ -13,6 +13,7 @@ import numpy as np
 from jaxtyping import Float
 
 from .._core.types import Matrix, Samples
+from .conditional_means import sums_by_cell
 from .resampling import GROUPS, jackknife
 
 BINS = 5
@@ -41,14 +42,13 @@ def step_profiles(segments: Sequence[Samples], lag: int, bins: StateBins) -> tup
     long = [s for s in segments if len(s) > lag]
     steps = np.concatenate([(s[lag:] - s[:-lag]) ** 2 for s in long])
     features = _features(np.concatenate([s[:-lag] for s in long]), bins.whitening)
-    group, width = np.arange(len(steps)) * GROUPS // len(steps), steps.shape[1]
+    width = steps.shape[1]
     sums, counts = np.empty((2, GROUPS, 2, width, BINS))
     for kind, columns in enumerate((range(width), [width] * width)):
         for variable, column in enumerate(columns):
-            cell = group * BINS + np.searchsorted(bins.edges[:, column], features[:, column])
-            size = GROUPS * BINS
-            sums[:, kind, variable] = np.bincount(cell, steps[:, variable], size).reshape(GROUPS, BINS)
-            counts[:, kind, variable] = np.bincount(cell, minlength=size).reshape(GROUPS, BINS)
+            cell = np.searchsorted(bins.edges[:, column], features[:, column])
+            total, number = sums_by_cell(steps[:, [variable]], cell, BINS)
+            sums[:, kind, variable], counts[:, kind, variable] = total[..., 0], number[..., 0]
 
     def relative(weights: np.ndarray) -> Profiles:
         total, number = np.tensordot(weights, sums, 1), np.tensordot(weights, counts, 1)

@@ -5,18 +5,22 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 
 from .._core.errors import ArgumentError
 from .._core.format import digits
 from .._core.types import Matrix
 from ..model import LangevinModel
-from .style import DATA, MODEL, WIDTH, band, colour_bar, heat_map, panels, plain, styled
+from .curves import Curve
+from .state_fields import FIELDS, field_arrows, field_profiles
+from .style import DATA, MODEL, WIDTH, band, colour_bar, heat_map, label, legend, panels, plain, short, styled
 
 if TYPE_CHECKING:
     from .validation import Validation
 
 _ANNOTATED = 6
-_GRID, _ARROWS, _DOTS, _DRAWN = 81, 17, 600, 24
+_GRID, _DRAWN = 81, 24
 _FLAT = 1e-5
 
 
@@ -56,56 +60,84 @@ def plot_mobility(result: Any, ax: Any = None) -> np.ndarray:
 
 @styled
 def plot_fields(result: Any, ax: Any = None) -> np.ndarray:
-    """Draw the fields of a state-dependent closure.
+    """Draw the fields of a state-dependent closure with bands of two standard errors, and increments of the data.
 
-    Of one variable: drift and diffusion against the state, with bands of two standard errors. Of more: the current as
-    arrows, on the trace of the diffusion if that depends on the state, in the plane of the first two variables, the
-    others at their means.
+    Of one variable: drift and diffusion against the state. Of more: the current as arrows in the plane of two
+    variables, on the trace of the diffusion if that depends on the state, then current and diffusion against one
+    variable; all are means over the states in a cell. Increments over one interval are biased at coarse sampling.
     """
     model = _model(result)
     if model.fields is None:
         raise ArgumentError("This model has a constant mobility: there are no fields to draw.")
-    return _draw_lines(model, ax) if model.dimension == 1 else _draw_plane(model, ax)
-
-
-def _draw_lines(model: LangevinModel, ax: Any) -> np.ndarray:
-    axes, per = panels(2, 2, 2.7, ax), plain(model.time_unit) or "time"
-    unit, name = plain(model.units[0]), model.names[0]
-    low, high = np.quantile(model.states[:, 0], [0.005, 0.995])
-    x = np.linspace(low, high, _GRID)
-    parts = {
-        f"drift [{unit or '1'}/{per}]": lambda m: m.drift(x[:, None])[:, 0],
-        f"diffusion D [{unit + '²' if unit else '1'}/{per}]": lambda m: m.diffusion(x[:, None])[:, 0, 0],
-    }
-    for ax, (title, evaluate) in zip(axes, parts.items()):
-        drawn = np.array([evaluate(replica) for replica in islice(model.replicas(), _DRAWN)])
-        band(ax, x, evaluate(model), drawn.std(axis=0) if len(drawn) else None, MODEL, "-")
-        ax.axhline(0, color="#888888", linewidth=0.8)
-        ax.set(xlabel=f"{name} [{unit}]" if unit else name, ylabel=title, xlim=(x[0], x[-1]))
+    known = {} if isinstance(result, LangevinModel) else result.curves
+    lines = known.get("field_profiles") or field_profiles(model, None)
+    arrows = known.get("field_arrows") or field_arrows(model, None)
+    axes = _field_panels(len(lines.data), arrows is not None, ax)
+    handles = [Line2D([], [], color=MODEL, label="model, band of 2 standard errors")]
+    if np.isfinite(lines.data).any():
+        words = f"binned increments of the data at dt = {lines['interval']:g} {plain(model.time_unit)}".strip()
+        handles.append(Line2D([], [], color=DATA, marker="o", linestyle="", markersize=4, label=words))
+    legend(axes, handles)
+    if arrows is not None:
+        _draw_arrows(axes[0], arrows, plain(model.time_unit) or "time")
+    for k, panel in enumerate(axes[-len(lines.data) :]):
+        _draw_profile(panel, lines, k, model)
     return axes
 
 
-def _draw_plane(model: LangevinModel, ax: Any) -> np.ndarray:
-    axes, per = panels(1, 1, 4.2, ax, width=5.6), plain(model.time_unit) or "time"
-    low, high = np.quantile(model.states[:, :2], [0.005, 0.995], axis=0)
-    fine, coarse = (np.stack(np.meshgrid(*np.linspace(low, high, n).T), axis=-1) for n in (_GRID, _ARROWS))
-    middle = model.states.mean(axis=0)
+def _field_panels(lines: int, arrows: bool, ax: Any) -> np.ndarray:
+    """Return axes for the arrows, if any, on the left of two rows of lines."""
+    if ax is not None or not arrows:
+        return panels(lines + arrows, 2, 2.7, ax)
+    columns = lines // 2
+    figure = Figure(figsize=(WIDTH, 4.6), layout="constrained")
+    grid = figure.add_gridspec(2, 1 + columns, width_ratios=[1.8, *[1.0] * columns])
+    places = [grid[:, 0], *(grid[k % 2, 1 + k // 2] for k in range(lines))]
+    return np.array([figure.add_subplot(place) for place in places], dtype=object)
 
-    def states(plane: np.ndarray) -> np.ndarray:
-        full = np.broadcast_to(middle, (*plane.shape[:2], model.dimension)).copy()
-        full[..., :2] = plane
-        return full
 
-    ax, scale = axes[0], np.square(model.standardizer.std)
-    trace = np.sum(np.diagonal(model.diffusion(states(fine)), axis1=2, axis2=3) / scale, axis=2)
-    if np.ptp(trace) > _FLAT * trace.max():
-        shown = ax.pcolormesh(*np.moveaxis(fine, -1, 0), trace, shading="auto", cmap="YlGnBu", vmax=1.5 * trace.max())
-        colour_bar(shown, ax, pad=0.02).set_label(f"trace of D, per std² [1/{per}]", fontsize=8)
-    arrows = model.current(states(coarse))[..., :2]
-    ax.quiver(*np.moveaxis(coarse, -1, 0), *np.moveaxis(arrows, -1, 0), angles="xy", color="#333333", width=0.004)
-    ax.plot(*model.states[:_DOTS, :2].T, ".", color=DATA, markersize=1.5, alpha=0.35)
-    ax.set(xlim=(low[0], high[0]), ylim=(low[1], high[1]), xlabel=model.names[0], ylabel=model.names[1])
-    return axes
+def _draw_profile(ax: Axes, curve: Curve, k: int, model: LangevinModel) -> None:
+    """Draw one entry of a field against one variable."""
+    quantity, x = str(curve["quantity"][k]), curve["state"][k]
+    value, error = curve.model[k], curve.model_error[k] if curve.model_error is not None else None
+    if model.dimension == 1:
+        low, period = np.append(model.space.lowest, 0.0)[0], model.space.periods[0]
+        ends = (low, low + period) if period else np.quantile(model.states, (0.005, 0.995))
+        x = np.linspace(*ends, _GRID)
+        value = FIELDS[quantity](model, x[:, None], 0)
+        error = np.std([FIELDS[quantity](m, x[:, None], 0) for m in islice(model.replicas(), _DRAWN)], axis=0)
+    band(ax, x, value, error, MODEL, "-")
+    spread = None if curve.data_error is None else 2 * curve.data_error[k]
+    ax.errorbar(curve["state"][k], curve.data[k], spread, fmt="o", color=DATA, markersize=3, linewidth=1, zorder=3)
+    unit, per = plain(curve["unit"][k]), plain(model.time_unit) or "time"
+    name, squared = short(curve["variable"][k]), f"{unit}²" if unit else "1"
+    words = {"drift": f"drift [{unit or '1'}/{per}]", "current": f"ν of {name} [{unit or '1'}/{per}]"}
+    ax.axhline(0, color="#888888", linewidth=0.8)
+    ax.set(
+        xlabel=label(curve["against"][k], curve["against_unit"][k]),
+        xlim=x[[0, -1]] + 0.03 * (x[-1] - x[0]) * np.array([-1, 1]),
+    )
+    ax.set_ylabel(words.get(quantity, f"{'D of ' + name if model.dimension > 1 else 'diffusion D'} [{squared}/{per}]"))
+
+
+def _draw_arrows(ax: Axes, curve: Curve, per: str) -> None:
+    """Draw the current in the plane of two variables, of data and model, on the trace of the diffusion."""
+    trace, (x, y) = curve["trace"].T, curve["edges"]
+    if np.nanmax(trace) - np.nanmin(trace) > _FLAT * np.nanmax(trace):
+        shown = ax.pcolormesh(x, y, trace, cmap="Greys", vmin=0, vmax=2 * np.nanmax(trace))
+        colour_bar(shown, ax, pad=0.02, location="bottom", aspect=40).set_label(
+            f"trace of D, per std² [1/{per}]", fontsize=8
+        )
+    centres = np.meshgrid(*(0.5 * (edge[1:] + edge[:-1]) for edge in (x, y)), indexing="ij")
+    width = np.array([x[1] - x[0], y[1] - y[0]])
+    # The longest arrow of the model is as long as 1.6 cells.
+    longest = np.nanquantile(np.linalg.norm(curve.model / width, axis=-1), 0.98)
+    for values, colour, thickness in ((curve.model, MODEL, 0.006), (curve.data, DATA, 0.003)):
+        parts = np.moveaxis(values / longest * 1.6, -1, 0)
+        ax.quiver(*centres, *parts, angles="xy", scale_units="xy", scale=1, color=colour, width=thickness)
+    names, units = curve["component"], curve["unit"]
+    ax.set(xlim=x[[0, -1]], ylim=y[[0, -1]], xlabel=label(names[0], units[0]), ylabel=label(names[1], units[1]))
+    ax.set_title("Current ν", loc="left")
 
 
 @styled

@@ -24,6 +24,7 @@ from ..statistics.spectra import power_spectra, window_length
 from ..statistics.step_profiles import StateBins, step_profiles
 from .curves import Curve, LazyCurves, basin_name
 from .sides import OriginalVariables, Sides
+from .state_fields import field_arrows, field_profiles
 
 if TYPE_CHECKING:
     from .validation import Validation
@@ -196,6 +197,12 @@ class VariablesView(View):
         if original:
             statistics = (original.data_statistics, original.model_statistics)
             found["original_pdf"] = lambda: pdf_curve(original.data, statistics, original.kl_by_variable())
+        if self.model.fields is not None:
+            own = sides.data if not self.model.space.angles else original and original.data
+            found |= {
+                "field_profiles": lambda: field_profiles(self.model, own),
+                "field_arrows": lambda: field_arrows(self.model, own),
+            }
         if original and self.model.space.angles:
             found |= {basin_name(name): partial(self._basins, name) for name in self._angles(original)}
         return found
