@@ -81,7 +81,8 @@ def field_arrows(model: LangevinModel, data: TimeSeries | None) -> Curve | None:
     if model.dimension == 1:
         return None
     pair, states, found = list(plane(model)), _thinned(model, data), _steps(model, data)
-    edges = np.linspace(*np.quantile(states[:, pair], _INNER, axis=0), CELLS + 1).T
+    low, high = np.quantile(states[:, pair], _INNER, axis=0)
+    edges = np.linspace(low, high, CELLS + 1).T
     cell, inside = _cells(states[:, pair], edges)
     trace = np.trace(model.diffusion(states) / np.outer(model.standardizer.std, model.standardizer.std), 0, 1, 2)
     values = np.column_stack([model.current(states)[:, pair], trace])
