@@ -11,6 +11,7 @@ from ._core import checks
 from ._core.errors import ArgumentError
 from .data import TimeSeries
 from .data.preprocess.base import Transform
+from .data.series import is_labelled
 from .estimate.mobility.base import ClosureStrategy
 from .estimate.score import ScoreStrategy
 from .estimate.symmetry import Symmetry
@@ -26,6 +27,8 @@ class LangevinEstimator:
 
     Parameters
     ----------
+    dt : float, optional
+        Sampling interval of arrays; a TimeSeries and data with a time coordinate have their own.
     preprocess, score, mobility, symmetry, check, seed : object
         As in `el.fit`. Settings of a strategy can be reached through it, such as `score__noise_level`.
 
@@ -35,20 +38,24 @@ class LangevinEstimator:
         The fitted model.
     n_features_in_ : int
         Number of variables.
+    feature_names_in_ : array of str
+        Names of the variables, where the data have names.
 
     Examples
     --------
     >>> series = el.systems.OrnsteinUhlenbeck.rotating(2).simulate(200.0, dt=0.1, seed=1)
-    >>> el.LangevinEstimator(score=el.Gaussian()).fit(series.values, dt=0.1).n_features_in_
+    >>> el.LangevinEstimator(dt=0.1, score=el.Gaussian()).fit(series.values).n_features_in_
     2
     """
 
     model_: LangevinModel
     n_features_in_: int
+    feature_names_in_: np.ndarray
 
     def __init__(
         self,
         *,
+        dt: float | None = None,
         preprocess: Transform | Sequence[Transform] | None = None,
         score: ScoreStrategy | None = None,
         mobility: ClosureStrategy | None = None,
@@ -56,6 +63,7 @@ class LangevinEstimator:
         check: str = "warn",
         seed: int = 0,
     ):
+        self.dt = dt
         self.preprocess = preprocess
         self.score = score
         self.mobility = mobility
@@ -68,20 +76,24 @@ class LangevinEstimator:
 
         Parameters
         ----------
-        X : array of shape (time, var) or (member, time, var), list of (time, var), or TimeSeries
+        X : array of shape (time, var) or (member, time, var), list of (time, var), labelled data, or TimeSeries
             The samples.
         y : ignored
             For scikit-learn.
         dt : float, optional
-            Sampling interval; needed unless `X` is a `TimeSeries`.
+            Sampling interval, instead of that of the estimator.
 
         Returns
         -------
         LangevinEstimator
             Itself.
         """
-        series = _as_series(X, dt)
-        self.model_, self.n_features_in_ = fit(series, **self.get_params(deep=False)), series.dimension
+        settings = self.get_params(deep=False)
+        given = settings.pop("dt")
+        series = _as_series(X, given if dt is None else dt)
+        self.model_, self.n_features_in_ = fit(series, **settings), series.dimension
+        if isinstance(X, TimeSeries) or is_labelled(X):
+            self.feature_names_in_ = np.array(series.names, dtype=object)
         return self
 
     def sample(self, n_samples: int = 1, seed: int | None = None) -> np.ndarray:

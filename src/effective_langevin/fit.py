@@ -16,10 +16,11 @@ from ._core import checkpoints, checks, keys, progress
 from ._core.errors import DataError, EstimateWarning
 from .data import Standardizer, TimeSeries
 from .data.angles import unfold
+from .data.io import as_series
 from .data.preprocess.base import Transform
 from .data.preprocess.chain import as_chain, embed_after, transform_series
 from .data.preprocess.pointwise import embed_angles
-from .data.series import hash_samples
+from .data.provenance import describe_data
 from .diagnose import Diagnosis, diagnose
 from .estimate.mobility import IntegratedResponse
 from .estimate.mobility.base import ClosureFit, ClosureStrategy
@@ -35,7 +36,7 @@ _KEPT_STATES = 4096
 
 
 def fit(
-    series: TimeSeries,
+    series: TimeSeries | Any,
     *,
     preprocess: Transform | Sequence[Transform] | None = None,
     score: ScoreStrategy | None = None,
@@ -53,8 +54,9 @@ def fit(
 
     Parameters
     ----------
-    series : TimeSeries
-        Samples of a stationary process. Variables with a period (`TimeSeries(periods=...)`) are angles.
+    series : TimeSeries, or labelled data with a time coordinate
+        Samples of a stationary process. Variables with a period (`TimeSeries(periods=...)`) are angles. A DataFrame of
+        pandas or polars, a DataArray or a Dataset is read as by `el.read`.
     preprocess : transform of `el.preprocess`, or a sequence of them, optional
         The model is fitted in the transformed variables; simulated paths are mapped back to the original ones.
     score : score strategy, optional
@@ -89,9 +91,9 @@ def fit(
     >>> model.mobility.matrix.shape
     (2, 2)
     """
-    checks.instance_of("series", series, (TimeSeries,), "Wrap your array first: el.TimeSeries(values, dt=...).")
+    series = as_series(series)
     checks.one_of("check", check, ("warn", "error", "off"))
-    key, sha256, chain = keys.key_from_seed(seed), hash_samples(series), as_chain(preprocess)
+    key, origin, chain = keys.key_from_seed(seed), describe_data(series), as_chain(preprocess)
     transform, series = transform_series(series, chain)
     checks.enough_samples(series.n_samples, _LEAST_SAMPLES, "a fit")
     diagnosis = _diagnose(series, check)
@@ -126,12 +128,13 @@ def fit(
         units=series.units,
         time_unit=series.time_unit,
         states=states,
-        provenance=_provenance(series, diagnosis, seed, sha256, **strategies, symmetry=symmetry),
+        provenance=_provenance(series, diagnosis, seed, origin, **strategies, symmetry=symmetry),
         transform=transform,
         start=min(series.starts),
         space=space,
         diagnosis=diagnosis,
         fields=closure.fields,
+        calendar=series.calendar,
     )
 
 
@@ -185,7 +188,7 @@ def describe(strategy: Any) -> Any:
 
 
 def _provenance(
-    series: TimeSeries, diagnosis: Diagnosis | None, seed: int, sha256: str, **strategies: Any
+    series: TimeSeries, diagnosis: Diagnosis | None, seed: int, origin: dict[str, Any], **strategies: Any
 ) -> dict[str, Any]:
     """Return what the model comes from; `forced` says why the series is not stationary."""
     unsteady = diagnosis.finding("stationarity") if diagnosis else None
@@ -195,7 +198,7 @@ def _provenance(
         "samples": series.n_samples,
         "segments": len(series.segments),
         "dropped": series.dropped,
-        "sha256": sha256,
+        **origin,
         **({"forced": unsteady.meaning} if unsteady and unsteady.level == "stop" else {}),
         "versions": {
             "effective-langevin": version("effective-langevin"),

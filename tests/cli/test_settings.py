@@ -109,7 +109,8 @@ def test_the_record_of_a_run_resolves_to_the_same_run(tmp_path):
     first = resolve(flags, None)
     quick = {"score": el.Gaussian(), "mobility": el.QuadraticVariation(), "check": "off"}
     model = el.fit(series, preprocess=first.preprocess, **quick, seed=3)
-    (tmp_path / "config.toml").write_text(to_toml({**first.record(), **record_model(model)}))
+    (tmp_path / "config.toml").write_text(to_toml({**first.record(tmp_path), **record_model(model)}))
+    assert 'data = [\n    "ou.csv",\n]' in (tmp_path / "config.toml").read_text()
     again = resolve({}, tmp_path / "config.toml")
     assert (again.data, again.reading, again.preprocess) == (first.data, first.reading, first.preprocess)
     assert (again.seed, again.validating()) == (3, first.validating())

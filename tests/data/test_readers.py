@@ -269,7 +269,6 @@ BAD_FILES = {
     "binary text": ("a.csv", lambda path: path.write_bytes(b"\xff\xfe1,2"), r"a\.csv is not a text file"),
     "only time": ("a.csv", write_text("time\n1\n2\n"), r"a\.csv holds no variable besides its time stamps"),
     "text instead of Parquet": ("a.parquet", write_text("hello"), r"a\.parquet is not a readable Parquet file"),
-    "text in Parquet": ("a.parquet", write_text_column, r"Column 'station' of .* example 'a'. Leave it out"),
     "unknown suffix": ("a.xls", write_text("1"), r"format of .*a\.xls cannot be told from its suffix. Known are: \.nc"),
     "folder": ("a.csv", lambda path: path.mkdir(), r"a\.csv is a folder"),
     "nothing there": ("a.nc", lambda path: None, r"There is no file or folder at .*a\.nc"),

@@ -146,6 +146,15 @@ def known_names(name: str, wanted: Any, known: Iterable[str], where: str) -> tup
     return wanted
 
 
+def distinct(name: str, names: Sequence[str]) -> tuple[str, ...]:
+    """Return names of which none occurs twice."""
+    names = tuple(names)
+    if len(set(names)) < len(names):
+        twice = next(n for i, n in enumerate(names) if n in names[:i])
+        raise refused(name, "different names", twice, "It occurs twice. Rename one of them.")
+    return names
+
+
 def not_given(name: str, value: Any, reason: str) -> None:
     """Refuse an argument that has no meaning here."""
     if value is not None:
@@ -172,7 +181,7 @@ def finite(name: str, value: np.ndarray) -> np.ndarray:
 def real_samples(value: Any, where: str = "The series") -> np.ndarray:
     """Return samples as a float64 array; refuse complex numbers, texts and infinities."""
     try:
-        array = np.asarray(value)
+        array = np.asarray(unmasked(value))
     except ValueError as error:
         raise DataError(f"{where} is not a rectangular array of numbers: {error}.") from None
     if np.iscomplexobj(array):
@@ -190,6 +199,13 @@ def real_samples(value: Any, where: str = "The series") -> np.ndarray:
             "Mark missing samples as NaN or correct them."
         )
     return array
+
+
+def unmasked(value: Any) -> Any:
+    """Return a masked array with NaN where it is masked, anything else as it is."""
+    if not isinstance(value, np.ma.MaskedArray):
+        return value
+    return np.where(np.ma.getmaskarray(value), np.nan, value.data) if value.dtype.kind in "fiub" else value.filled()
 
 
 def enough_samples(count: int, least: int, purpose: str) -> None:

@@ -3,6 +3,7 @@
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
+from dataclasses import replace
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
@@ -12,9 +13,9 @@ import typer
 
 from .._core import progress
 from .._core.errors import ArgumentError, ModelFileError
-from .._core.format import count
+from .._core.format import count, listed
 from . import options as o
-from .output import complain, say, show, show_table, show_validation, tell
+from .output import complain, in_flags, say, show, show_table, show_validation, tell
 
 if TYPE_CHECKING:
     from ..model import LangevinModel
@@ -69,13 +70,22 @@ def demo(
 
 
 @app.command()
-@o.takes(o.READING)
+@o.takes(o.READING, o.TRANSFORMS)
 def diagnose(data: o.Data, as_json: o.Json = False, **flags: Any) -> None:
-    """Say what a series can support before anything is fitted: stationary, finely sampled, noisy, long enough?"""
+    """Say what a series can support before anything is fitted: stationary, finely sampled, noisy, long enough?
+
+    With the flags of a fit it diagnoses the series that would be fitted.
+    """
+    from ..data.preprocess.chain import as_chain, transform_series
+    from ..data.preprocess.pointwise import embed_angles
     from ..diagnose import diagnose as examine
     from .settings import resolve
 
-    found = examine(resolve({"data": data, **flags}, None).series())
+    settings = resolve({"data": data, **flags}, None)
+    _, series = transform_series(settings.series(), as_chain(settings.preprocess))
+    found = examine(embed_angles(series))
+    findings = tuple(replace(f, advice=in_flags(f.advice)) for f in found.findings)
+    found = replace(found, findings=findings)
     show(found.to_dict(), found.summary(), as_json)
 
 
@@ -108,9 +118,7 @@ def simulate(
     dt: Annotated[float | None, typer.Option(help="Sampling interval. Default: that of the data.")] = None,
     step: Annotated[float | None, typer.Option(help="Step of the integrator. Default: from the stiffness.")] = None,
     start: Annotated[float | None, typer.Option(help="Time at which the paths begin. Default: as the record.")] = None,
-    origin: Annotated[
-        str | None, typer.Option(help="Date of time zero (1970-01-01 for dates read): write dates.")
-    ] = None,
+    origin: Annotated[str | None, typer.Option(help="Date of time zero. Default: dates if the data have them.")] = None,
     out: Annotated[
         Path | None, typer.Option(help="nc, zarr, h5, npz, csv or parquet. Default: paths.nc in RUN.")
     ] = None,
@@ -118,6 +126,7 @@ def simulate(
     as_json: o.Json = False,
 ) -> None:
     """Simulate a learned model; paths come in the variables and units of the series it was learned from."""
+    from ..data.fields import summarize
     from ..data.io.write import check_target, write
 
     model, _, folder = _open(run)
@@ -127,7 +136,7 @@ def simulate(
         paths = model.simulate(duration, members=members, seed=seed, dt=dt, step=step, start=start)
     write(paths, path, origin=origin)
     members, names = len(paths.segments), paths.names
-    text = f"{count(members, 'path')} of {len(paths.segments[0])} samples of {', '.join(names)}: {path}"
+    text = f"{count(members, 'path')} of {len(paths.segments[0])} samples of {listed(summarize(names))}: {path}"
     show({"file": str(path), "members": members, "samples": paths.n_samples, "names": names}, text, as_json)
 
 
@@ -238,7 +247,7 @@ def _run(settings: "Settings", out: Path | str, overwrite: bool, as_json: bool) 
     folder = RunFolder(out if isinstance(out, Path) else find_unused_folder(out), overwrite)
     try:
         with folder, _at_work(as_json):
-            keep = partial(folder.keep_model, settings=settings.record())
+            keep = partial(folder.keep_model, settings=settings.record(folder.path))
             run = settings.run(checkpoint=folder.checkpoints, keep=keep)
             metrics = folder.keep_validation(run.validation, run.seconds)
     except KeyboardInterrupt:

@@ -24,9 +24,16 @@ Table = Mapping[str, tuple[type, str, str | None]]
 READING: Table = {
     "variables": (str, "Variables to use, separated by commas.", None),
     "dt": (float, "Sampling interval, where the file has no time.", None),
-    "time": (str, "Name of the time coordinate, where it has an unusual one.", None),
+    "time": (str, "Name of the time coordinate, or its beginning, where it has an unusual one.", None),
+    "no_time": (bool, "Ignore the time coordinate: --dt says how far apart rows are.", None),
+    "missing": (str, "Codes for missing samples (none: there are none).", "999,1e36"),
+    "begin": (str, "First date or time to read.", "DATE"),
+    "end": (str, "Last date or time to read.", "DATE"),
+    "thin": (int, "Keep every N-th sample.", "N"),
+    "calendar": (str, "rows: count time in rows, such as trading days, not in dates.", "rows"),
+    "records_in_columns": (bool, "Columns are records of one variable.", None),
     "member": (str, "Dimension or column that tells records apart.", None),
-    "resample": (float, "Interpolate irregular times to this interval.", None),
+    "resample": (float, "Interpolate irregular times, and gaps of up to three steps, to this interval.", None),
     "join": (bool, "Files continue one another in time.", None),
     "time_unit": (str, "Unit of time to convert to, such as day.", None),
 }
@@ -49,6 +56,7 @@ MODEL: Table = {
     "check": (str, "What to do with a series that is not stationary. Default: error.", "error|warn|off"),
     "force": (bool, "Fit a series that is not stationary: --check warn.", None),
 }  # fmt: skip
+FLAGS = {"begin": "--from", "end": "--to"}  # where the flag is another word than the key
 PANELS = {
     "Reading the file": READING,
     "Before the fit (in this order; another: preprocess in TOML)": TRANSFORMS,
@@ -64,7 +72,7 @@ def takes(*tables: Table) -> Callable[[Callable], Callable]:
         parameters = [p for p in signature.parameters.values() if p.kind is not p.VAR_KEYWORD]
         for panel, table in PANELS.items():
             for name, (kind, text, metavar) in table.items() if table in tables else ():
-                flag = "--" + name.replace("_", "-")
+                flag = FLAGS.get(name, "--" + name.replace("_", "-"))
                 option = typer.Option(flag, help=text, rich_help_panel=panel, metavar=metavar)
                 annotation = Annotated[kind | None, option]
                 parameters.append(

@@ -1,6 +1,7 @@
 """What the commands print: words and tables for people, JSON for machines, one line for an error."""
 
 import json
+import re
 from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,6 +16,35 @@ if TYPE_CHECKING:
 console = Console()
 
 
+# What messages call an argument of Python, and the flag for it.
+_FLAGS = {
+    r"`?preprocess=\[el\.preprocess\.Detrend\(\)\]`?": "--detrend",
+    r"`?preprocess=\[el\.preprocess\.RemoveSeasonalCycle\(([^)]+)\)\]`?": r"--deseason \1",
+    r"`?preprocess=\[el\.preprocess\.PhaseAugmentation\(([^)]+)\)\]`?": r"--phase \1",
+    r"`?preprocess=\[el\.preprocess\.Log\(\[\"(.+?)\"\]\)\]`?": r"--log \1",
+    r"`?el\.TimeSeries\(\.\.\., periods=\{\"(.+?)\": 2 \* np\.pi\}\)`?": r"--periodic \1",
+    r"`?el\.TimeSeries\(\.\.\., periods=\{\"(.+?)\": ([\d.]+)\}\)`?": r"--periodic \1:\2",
+    r"`?el\.fit\(\.\.\., symmetry=el\.Translations\(\)\)`?": "--symmetry translations",
+    r"\btime=False": "--no-time",
+    r"\btime=NAME": "--time NAME",
+    r"\btime='([^']*)'": r"--time '\1'",
+    r"\bvariables=\[\.\.\.\]": "--variables A,B",
+    r"\bmissing=\[\]": "--missing none",
+    r"\bmissing=\[\.\.\.\]": "--missing",
+    r"\bmissing=\[([^]]*)\]": r"--missing=\1",
+    r'\bcalendar="rows"': "--calendar rows",
+    r"\bresample=([\w.+-]*\w)": r"--resample \1",
+    r'\bcheck="warn" \(--force on the command line\)': "--force",
+}
+
+
+def in_flags(text: str) -> str:
+    """Return a message with flags of the command line in place of arguments of Python."""
+    for argument, flag in _FLAGS.items():
+        text = re.sub(argument, flag, text)
+    return text
+
+
 def say(text: str) -> None:
     """Print a text as it is, wrapped by the terminal only."""
     console.print(text, soft_wrap=True, highlight=False, markup=False)
@@ -25,7 +55,7 @@ def complain(kind: str, text: str) -> None:
     colour = "red" if kind == "Error" else "yellow"
     stream = Console(stderr=True)
     stream.print(f"[bold {colour}]{kind}:[/] ", end="")
-    stream.print(" ".join(str(text).split()), soft_wrap=True, highlight=False, markup=False)
+    stream.print(in_flags(" ".join(str(text).split())), soft_wrap=True, highlight=False, markup=False)
 
 
 def show(content: Any, text: str, as_json: bool) -> None:

@@ -89,7 +89,7 @@ def record_model(model: LangevinModel) -> dict[str, Any]:
     """Return the provenance of a model as settings that repeat the run, with what was found under `found`."""
     found = {"names": model.names, "dt": model.dt, "time_unit": model.time_unit}
     settings = dict(model.provenance)
-    told = ("samples", "segments", "dropped", "sha256", "forced")
+    told = ("samples", "segments", "dropped", "sha256", "source", "forced")
     found |= {key: settings.pop(key) for key in told if key in settings}
     versions = settings.pop("versions", {})
     return {**settings, "found": found, "versions": versions}

@@ -13,7 +13,9 @@ from .._core.errors import ArgumentError
 from ..data import TimeSeries
 from ..data import preprocess as pp
 from ..data.io import read
+from ..data.io.codes import is_number
 from ..data.preprocess.base import Transform
+from ..data.provenance import hash_samples
 from ..fit import fit
 from ..model import LangevinModel, match_variances
 from ..validate import Validation, validate
@@ -114,6 +116,7 @@ class Settings:
     force: bool = False
     settle: bool = False
     validation: dict[str, Any] = field(default_factory=dict)
+    sha256: str = ""
 
     @classmethod
     def for_demo(cls, system: str, *, seed: int = 0, settle: bool = False, **size: bool) -> "Settings":
@@ -137,7 +140,11 @@ class Settings:
         files = data or self.data
         if not files:
             raise ArgumentError("There is no series: name its file(s), or give `data` in the --config file.")
-        return read(files if len(files) > 1 else files[0], **self.reading)
+        series = read(files if len(files) > 1 else files[0], **self.reading)
+        if not data and self.sha256 not in ("", hash_samples(series)):
+            named = ", ".join(Path(file).name for file in files)
+            complain("Warning", f"{named} changed since the fit: the model was learned from other samples.")
+        return series
 
     def run(self, *, checkpoint: Any = None, keep: Callable[[LangevinModel], None] = lambda model: None) -> Run:
         """Get the series, learn a model, validate it; `keep` gets the model as soon as it exists."""
@@ -179,9 +186,9 @@ class Settings:
         exact = choose_demo(self.demo["system"]).system.mobility if self.demo else None
         return {"seed": self.seed + 1, **self.validation, "exact_mobility": exact}
 
-    def record(self) -> dict[str, Any]:
-        """Return what a config file needs beside the provenance of the model; files by their full path."""
-        source = {"demo": self.demo} if self.demo else {"data": [os.path.abspath(file) for file in self.data]}
+    def record(self, folder: Path = Path()) -> dict[str, Any]:
+        """Return what a config file in `folder` needs beside the provenance of the model; files as seen from there."""
+        source = {"demo": self.demo} if self.demo else {"data": [_seen_from(folder, file) for file in self.data]}
         validation = {k: v for k, v in self.validating().items() if k in VALIDATION}
         policy = {"check": self.check, "force": self.force, "settle": self.settle}
         return {**source, **self.reading, **policy, "validation": validation}
@@ -197,6 +204,12 @@ def resolve(flags: Mapping[str, Any], config: Path | None) -> Settings:
         given.pop("demo", None)
     given = {**given, **flags}
     reading = {key: given[key] for key in READING if key in given}
+    if reading.pop("no_time", False):
+        checks.not_given("time", reading.get("time"), "--no-time ignores the time coordinate.")
+        reading["time"] = False
+    if isinstance(reading.get("missing"), str):
+        codes = [] if reading["missing"] == "none" else reading["missing"].split(",")
+        reading["missing"] = [float(code) if is_number(code) else code.strip() for code in codes]
     for key in ("variables", "names", "units"):
         if isinstance(reading.get(key), str):
             reading[key] = _names(reading[key])
@@ -214,7 +227,16 @@ def resolve(flags: Mapping[str, Any], config: Path | None) -> Settings:
         force=checks.instance_of("force", given.get("force", False), (bool,)),
         settle=checks.instance_of("settle", given.get("settle", False), (bool,)),
         validation=_table("validation", given, VALIDATION),
+        sha256="" if {*READING, "data"} & set(flags) else given.get("found", {}).get("sha256", ""),
     )
+
+
+def _seen_from(folder: Path, file: str) -> str:
+    """Return the path of a file relative to a folder, so that both can be moved together."""
+    try:
+        return Path(os.path.relpath(file, folder)).as_posix()
+    except ValueError:  # another drive
+        return os.path.abspath(file)
 
 
 def _read_file(path: Path) -> dict[str, Any]:

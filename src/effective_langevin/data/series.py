@@ -1,7 +1,6 @@
 """`TimeSeries`: uniformly sampled, possibly with gaps, possibly several records of one process."""
 
 import copy
-import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -12,6 +11,7 @@ from .._core import checks, html
 from .._core.errors import DataError
 from .._core.format import count, typeset, with_unit
 from .._core.types import Paths, Samples
+from .fields import summarize
 
 _DT_HINT = "It is the sampling interval of the series, in your unit of time: TimeSeries(values, dt=0.1)."
 
@@ -30,8 +30,9 @@ class TimeSeries:
 
     Parameters
     ----------
-    values : array (time, var) or (member, time, var), or list of arrays (time, var)
-        Samples of one record, of members of equal length, or of records of any length. NaN marks missing samples.
+    values : array (time, var) or (member, time, var), list of arrays (time, var), or labelled data
+        Samples of one record, of members of equal length, or of records of any length. NaN marks missing samples. A
+        DataFrame, DataArray or Dataset is read as by `el.read`, with its names and times.
     dt : float
         Sampling interval, in your unit of time.
     names : list of str, optional
@@ -44,6 +45,8 @@ class TimeSeries:
         Unit of `dt`.
     start : float or list of float, default 0
         Time of the first row, for all records or for each of them.
+    calendar : str, default ""
+        Calendar of the dates that times stand for, counted from 1970-01-01 in `time_unit`. Default: times are numbers.
 
     Attributes
     ----------
@@ -55,6 +58,8 @@ class TimeSeries:
         Number of the record to which each segment belongs.
     dropped : int
         Number of dropped rows.
+    source : dict
+        Names of the files and the day of their last change, where the series was read from files.
 
     Examples
     --------
@@ -73,6 +78,8 @@ class TimeSeries:
     dropped: int
     starts: tuple[float, ...]
     records: tuple[int, ...]
+    calendar: str
+    source: dict[str, Any]
 
     def __init__(
         self,
@@ -84,7 +91,13 @@ class TimeSeries:
         periods: Periods | None = None,
         time_unit: str = "",
         start: float | Sequence[float] = 0.0,
+        calendar: str = "",
     ):
+        store = object.__setattr__
+        if is_labelled(values):
+            given = {"names": names, "units": units, "periods": periods, "time_unit": time_unit or None}
+            vars(self).update(vars(_read_labelled(values, dt=dt, **given)))
+            return
         dt = checks.positive_number("dt", dt, _DT_HINT)
         records = _as_records(values)
         check_orientation(records, named=names is not None)
@@ -92,13 +105,15 @@ class TimeSeries:
         segments, places = _split_at_gaps(records)
         checks.enough_samples(sum(len(s) for s in segments), 2, "a time series")
         width = records[0].shape[1]
-        store = object.__setattr__
         store(self, "segments", segments)
         store(self, "dt", dt)
-        store(self, "names", checks.texts("names", names, width, [f"x{i + 1}" for i in range(width)]))
+        numbered = [f"x{i + 1}" for i in range(width)]
+        store(self, "names", checks.distinct("names", checks.texts("names", names, width, numbered)))
         store(self, "units", checks.texts("units", units, width, [""] * width))
         store(self, "periods", checks.periods(periods, self.names))
         store(self, "time_unit", str(time_unit))
+        store(self, "calendar", str(calendar))
+        store(self, "source", {})
         store(self, "dropped", sum(len(r) for r in records) - sum(len(s) for s in segments))
         store(self, "starts", tuple(origins[record] + dt * row for record, row in places))
         store(self, "records", tuple(record for record, _ in places))
@@ -189,7 +204,7 @@ class TimeSeries:
         store(new, "records", tuple(record for _, (record, _) in kept))
         store(new, "starts", tuple(float(start) for _, (_, start) in kept))
         width = kept[0][0].shape[1] if kept else self.dimension
-        store(new, "names", checks.texts("names", names, width, self.names))
+        store(new, "names", checks.distinct("names", checks.texts("names", names, width, self.names)))
         store(new, "units", checks.texts("units", units, width, self.units))
         unchanged = self.periods if width == self.dimension else (None,) * width
         store(new, "periods", unchanged if periods is None else checks.periods(periods, new.names))
@@ -280,14 +295,14 @@ class TimeSeries:
         Parameters
         ----------
         dataset : bool, default False
-            Return a Dataset with one CF variable (member, time) per name.
+            Return a Dataset with one CF variable (member, time) per name, (member, time, ...) per field.
         origin : str, optional
-            Date of time zero ("1970-01-01" for a series read from dates): times are then dates.
+            Date of time zero: times are then dates, as they are for a series that was read from dates.
 
         Returns
         -------
         xarray.DataArray (member, time, variable) or xarray.Dataset
-            A member is a record; gaps are NaN.
+            A member is a record; gaps are NaN. In a Dataset the points of a field are on their grid again.
         """
         from .io.xarray import to_xarray
 
@@ -296,7 +311,8 @@ class TimeSeries:
     def __repr__(self) -> str:
         gaps = f", {count(self.dropped, 'row')} with NaN dropped" if self.dropped else ""
         unit = f" {self.time_unit}" if self.time_unit else ""
-        names = ", ".join(self.names[:12]) + (f", ... ({self.dimension} variables)" if self.dimension > 12 else "")
+        names = ", ".join(summarize(self.names)[:_MOST_SHOWN])
+        names += f", ... ({self.dimension} variables)" if self.dimension > _MOST_SHOWN else ""
         return (
             f"TimeSeries({self.n_samples} samples of {names} in {count(len(self.segments), 'segment')}, "
             f"dt={self.dt:g}{unit}{gaps})"
@@ -316,6 +332,18 @@ class TimeSeries:
         more = self.dimension - len(shown)
         listed = html.table(["variable", "mean", "std", "min", "max"], rows)
         return html.card("TimeSeries", facts, listed, note=f"and {count(more, 'more variable')}" if more else "")
+
+
+def is_labelled(values: Any) -> bool:
+    """Tell whether data carry names: those of xarray, pandas, polars and tables that become one of pandas."""
+    methods = ("to_dataframe", "to_parquet", "to_pandas", "to_frame", "get_column")
+    return any(callable(getattr(values, method, None)) for method in methods)
+
+
+def _read_labelled(values: Any, **given: Any) -> "TimeSeries":
+    from .io import read
+
+    return read(values, **given)
 
 
 def _as_records(values: Any) -> list[Samples]:
@@ -368,11 +396,3 @@ def check_orientation(records: list[Samples], named: bool) -> None:
             f"The series has more variables ({width}) than samples ({length}): the axes look transposed. "
             "Time comes before variable, so pass `values.T`."
         )
-
-
-def hash_samples(series: TimeSeries) -> str:
-    """Return the SHA-256 of the samples and their times, by which a model knows the series it was fitted to."""
-    digest = hashlib.sha256(repr((series.dt, series.starts, series.names)).encode())
-    for segment in series.segments:
-        digest.update(np.ascontiguousarray(segment).data)
-    return digest.hexdigest()

@@ -63,6 +63,8 @@ class LangevinModel:
         What `fit` found about the series.
     fields : Fields, optional
         Current and diffusion that depend on the state, standardised; without them the mobility is constant.
+    calendar : str, default ""
+        Calendar of the dates of the series.
 
     Examples
     --------
@@ -90,6 +92,7 @@ class LangevinModel:
     space: StateSpace
     diagnosis: Diagnosis | None = None
     fields: Fields | None = None
+    calendar: str = ""
 
     @property
     def dimension(self) -> int:

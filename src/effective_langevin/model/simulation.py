@@ -64,7 +64,8 @@ def simulate(
     if (not model.score.resolved) if denoise is None else denoise:
         paths = model.score.expected_clean(paths.reshape(-1, model.dimension)).reshape(paths.shape)
     labels: dict[str, Any] = {"names": model.names, "units": model.units, "time_unit": model.time_unit}
-    own = TimeSeries(model.standardizer.to_physical(paths.astype(float)), dt, start=begin, **labels)
+    labels |= {"start": begin, "calendar": model.calendar}
+    own = TimeSeries(model.standardizer.to_physical(paths.astype(float)), dt, **labels)
     own = model.space.wrap(own)
     return own if model.transform is None or transformed else model.transform.invert(own)
 

@@ -139,6 +139,7 @@ def _dismantle(model: "LangevinModel") -> tuple[dict[str, np.ndarray], dict[str,
         "provenance": model.provenance,
         "transform": transform,
         "start": model.start,
+        "calendar": model.calendar,
         "space": model.space.to_dict(),
     }
     return arrays, header if fields is None else {**header, "fields": fields}
@@ -178,6 +179,7 @@ def _assemble(arrays: dict[str, np.ndarray], header: dict[str, Any]) -> dict[str
         "states": arrays["states"],
         "provenance": header["provenance"],
         "start": header.get("start", 0.0),
+        "calendar": header.get("calendar", ""),
         "fields": rebuild_fields(header["fields"], arrays) if "fields" in header else None,
         **_space_and_transform(header, arrays),
     }

@@ -16,7 +16,7 @@ from .._core.format import plus_minus, short, typeset
 from .._core.types import Matrix
 from ..data import Standardizer, TimeSeries
 from ..data.preprocess.pointwise import embed_angles
-from ..data.series import hash_samples
+from ..data.provenance import hash_samples
 from ..diagnose import Diagnosis, diagnose
 from ..model import LangevinModel, load
 from ..statistics import distances

@@ -12,16 +12,18 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import xarray as xr
 
 from ..._core import checks
 from ..._core.errors import DataError
 from ..series import Label, check_orientation
-from .records import ReadOptions, Record, find_time
+from .records import ReadOptions, Record, find_time, unit_in_name
 from .times import Stamps
 
 _MAIN = ("x", "values", "data", "samples")
 _NOTES = {"dt": ("dt",), "dt_unit": ("dt_unit", "time_unit"), "names": ("variables", "names"), "units": ("units",),
           "periods": ("angle_periods",)}  # fmt: skip
+_PACKING = ("_FillValue", "missing_value", "scale_factor", "add_offset")
 _NOTE_KEYS = {key for keys in _NOTES.values() for key in keys}
 
 
@@ -56,18 +58,32 @@ def read_hdf5(path: Path, options: ReadOptions) -> list[Record]:
         units = {name: str(_decode(node.attrs["units"])[0]) for name, node in found.items() if "units" in node.attrs}
         notes = {key: np.asarray(value) for key, value in file.attrs.items() if key in _NOTE_KEYS}
         try:
-            return from_mapping({**notes, **found}, str(path), options, units)
+            return from_mapping(
+                {**notes, **{n: _decoded(node) for n, node in found.items()}}, str(path), options, units
+            )
         except OSError as error:
             raise DataError(f"{path} is damaged: {error}.") from error
+
+
+def _decoded(node: Any) -> Any:
+    """Return a dataset as it is, or decoded where it notes a fill value, scale or offset (CF conventions)."""
+    attrs = {k: np.asarray(node.attrs[k]).reshape(-1)[0] for k in _PACKING if k in node.attrs}
+    if not attrs or node.dtype.kind not in "fiu":
+        return node
+    packed = xr.Dataset({"x": ([f"axis{i}" for i in range(node.ndim)], node[()], attrs)})
+    return xr.decode_cf(packed, decode_times=False)["x"].values
 
 
 def from_array(values: Any, where: str, options: ReadOptions) -> list[Record]:
     """Return the records of a bare array: (time,), (time, var) or (member, time, var)."""
     checks.not_given("variables", options.variables, f"{where} has no names to pick from. Name them with `names`.")
-    if isinstance(options.time, str):
-        checks.known_names("time", options.time, [], where)
     array = checks.real_samples(values, f"The data of {where}")
-    return _split_members(Record(array[:, None] if array.ndim == 1 else array, where, stamps=options.stamps), options)
+    record = Record(array[:, None] if array.ndim == 1 else array, where, stamps=options.stamps)
+    if isinstance(options.time, str):  # a column by its number: x3
+        columns = [f"x{i + 1}" for i in range(array.shape[-1])] if array.ndim == 2 else []
+        column = columns.index(checks.known_names("time", options.time, columns, where)[0])
+        record = replace(record, values=np.delete(array, column, 1), stamps=Stamps(array[:, column], options.time))
+    return _split_members(record, options)
 
 
 def from_mapping(
@@ -81,7 +97,7 @@ def from_mapping(
     candidates = {n: a for n, a in arrays.items() if n not in reserved and np.ndim(a) > 0 and a.dtype.kind in "fiubc"}
     names = None if notes["names"] is None else [str(name) for name in notes["names"]]
     chosen, by_column = _choose(candidates, names, where, options)
-    blocks = {n: np.asarray(candidates[n]) for n in chosen}
+    blocks = {n: np.asarray(checks.unmasked(candidates[n])) for n in chosen}
     blocks = {n: a[:, None] if a.ndim == 1 else a for n, a in blocks.items()}
     values = _concatenate(blocks, where)
     if values.ndim == 2 and len(chosen) == 1 and names is None:
@@ -89,7 +105,7 @@ def from_mapping(
     labels = _label(blocks, notes, names, units, where)
     stamps = options.stamps
     if stamps is None and time is not None:
-        stamps = Stamps(_decode(arrays[time], flat=False), time, units.get(time, ""))
+        stamps = Stamps(_decode(arrays[time], flat=False), time, units.get(time) or unit_in_name(time))
     dt_unit = "" if notes["dt_unit"] is None else str(notes["dt_unit"][0])
     dt = notes["dt"]
     if dt is not None and (len(dt) != 1 or dt.dtype.kind not in "fiu" or not 0 < dt[0] < np.inf):
@@ -121,9 +137,11 @@ def _choose(
     if options.variables is not None and not by_column:
         checks.known_names("variables", options.variables, [*candidates, *(names or [])], where)
         return list(checks.known_names("variables", options.variables, candidates, where)), False
-    if main is not None:
-        return [main], by_column
     shapes = {n: np.shape(a) for n, a in candidates.items()}
+    if main is not None and len(shapes[main]) > 1:
+        return [main], by_column
+    if main is not None:  # x beside y and z of its length
+        return [n for n, shape in shapes.items() if shape == shapes[main]], by_column
     if len(shapes) == 1 or (len(set(shapes.values())) == 1 and all(len(shape) == 1 for shape in shapes.values())):
         return list(shapes), False
     listed = ", ".join(f"{n} {shape}" for n, shape in shapes.items())
@@ -150,7 +168,9 @@ def _label(
     """Label the columns: as noted beside a single array, otherwise by the names of the arrays."""
     keys = [key for key, block in blocks.items() for _ in range(block.shape[-1])]
     numbered = [f"{n}{i + 1}" if b.shape[-1] > 1 else n for n, b in blocks.items() for i in range(b.shape[-1])]
-    if names is None or len(blocks) > 1 or len(names) != len(keys):
+    if names is not None and len(blocks) == 1 and len(names) != len(keys):
+        raise DataError(f"{where} names {len(names)} variables, but its array has {len(keys)} columns.")
+    if names is None or len(blocks) > 1:
         names = numbered
     noted = [] if notes["units"] is None else [str(unit) for unit in notes["units"]]
     noted = noted if len(noted) == len(keys) else [units.get(key, "") for key in keys]

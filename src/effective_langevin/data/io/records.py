@@ -1,6 +1,8 @@
 """What every reader delivers, and how records become one `TimeSeries`."""
 
 import importlib
+import re
+import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -8,13 +10,17 @@ from typing import Any
 
 import numpy as np
 
-from ..._core import checks
-from ..._core.errors import ArgumentError, DataError
+from ..._core import checks, timeunits
+from ..._core.errors import ArgumentError, DataError, EstimateWarning
 from ..series import Label, Periods, TimeSeries
-from .times import Stamps, agree, resample, to_grid
+from .codes import mark_missing, refuse_clocks, refuse_codes
+from .dates import as_index
+from .times import Grid, Stamps, agree, put_in_order, resample, to_grid
 
-TIME_NAMES = ("time", "date", "datetime", "timestamp")
+# "t" is a time, "T" a temperature; a unit may follow: time_s, time (s), t/ms.
+_TIME_NAME = re.compile(r"^(?:t|(?i:time|date|datetime|timestamp))(?:\s*[\[(/_ ]\s*(?P<unit>[^\W\d]+)\s*[\])]?)?$")
 _MOST_MISSING = 1_000_000
+_SHORT, _MANY = 8, 10  # stretches between gaps: rows, and how many of them look like weeks
 
 
 @dataclass(frozen=True)
@@ -31,12 +37,21 @@ class ReadOptions:
     units: Sequence[str] | None = None
     time_unit: str | None = None
     periods: Periods | None = None
+    missing: Any = None
+    begin: Any = None
+    end: Any = None
+    calendar: str | None = None
+    records_in_columns: bool = False
 
     def __post_init__(self):
         if self.variables is not None:
             wanted = (self.variables,) if isinstance(self.variables, str) else tuple(self.variables)
             checks.not_empty("variables", wanted, "one name or more")
-            object.__setattr__(self, "variables", wanted)
+            object.__setattr__(self, "variables", checks.distinct("variables", wanted))
+        if self.missing is not None:
+            codes = [self.missing] if isinstance(self.missing, str | float | int) else list(self.missing)
+            object.__setattr__(self, "missing", tuple(codes))
+        checks.one_of("calendar", self.calendar, (None, "rows"))
         checks.optional_positive_number("dt", self.dt)
         if not isinstance(self.resample, bool):
             checks.optional_positive_number("resample", self.resample)
@@ -82,15 +97,29 @@ def needs(module: str, extra: str, path: Path) -> None:
 
 
 def is_time_name(name: Any) -> bool:
-    """Tell whether a column or key is named like a time; "t" is one, "T" is a temperature."""
-    return name == "t" or str(name).lower() in TIME_NAMES
+    """Tell whether a column or key is named like a time, with or without its unit."""
+    match = _TIME_NAME.match(str(name).strip())
+    return bool(match and (match["unit"] is None or timeunits.canonical(match["unit"])))
+
+
+def unit_in_name(name: str) -> str:
+    """Return the unit of time in the name of a time column: "s" in "time_s"."""
+    match = _TIME_NAME.match(name.strip()) if is_time_name(name) else None
+    return (match and match["unit"]) or ""
 
 
 def find_time(options: ReadOptions, available: Iterable[str], where: str) -> str | None:
-    """Find the column or key that holds the time: the one asked for, or one that is named like a time."""
+    """Find the column or key that holds the time: the one asked for, or one that is named like a time.
+
+    The beginning of a name that no other name shares is enough.
+    """
+    available = [str(name) for name in available]
     if isinstance(options.time, str):
-        return checks.known_names("time", options.time, available, where)[0]
-    return next((n for n in available if is_time_name(n) and n not in (options.variables or ())), None)
+        meant = [name for name in available if name.lower().startswith(options.time.lower())]
+        exact = options.time in available or len(meant) != 1
+        return checks.known_names("time", options.time if exact else meant[0], available, where)[0]
+    free = [name for name in available if name not in (options.variables or ())]
+    return next((name for name in free if is_time_name(name)), None)
 
 
 def assemble(records: Sequence[Record], options: ReadOptions) -> TimeSeries:
@@ -98,47 +127,97 @@ def assemble(records: Sequence[Record], options: ReadOptions) -> TimeSeries:
     _check_same_variables(records)
     if options.join:
         records = [_join(records)]
-    values, starts, dt, unit = [], [], None, options.time_unit or ""
+    records = [replace(r, values=mark_missing(r.values, options.missing)) for r in records]
+    refuse_clocks(records, options)
+    refuse_codes(records, options)
+    if options.records_in_columns:
+        records = [part for record in records for part in _split_columns(record, options)]
+    values, grids, unit = [], [], options.time_unit or ""
     for record in records:
-        placed, start, step, step_unit = _place(record, options, unit)
-        if dt is not None and abs(step / dt - 1) > 1e-6:
+        placed, grid = _place(record, options, unit)
+        if grids and abs(grid.dt / grids[0].dt - 1) > 1e-6:
             raise DataError(
-                f"{record.where} has dt = {step:g}, {records[0].where} has {dt:g}: records of one series share "
-                "the sampling interval. Pass resample=STEP to bring them to one."
+                f"{record.where} has dt = {grid.dt:g}, {records[0].where} has {grids[0].dt:g}: records of one series "
+                "share the sampling interval. Pass resample=STEP to bring them to one."
             )
-        dt, unit = dt or step, unit or step_unit
+        unit = unit or grid.unit
         values.append(placed)
-        starts.append(start)
+        grids.append(grid)
+    _warn_of_holes(grids, options)
     names, units, periods = zip(*records[0].labels) if records[0].labels else (None, None, None)
     return TimeSeries(
         values,
-        dt,
+        grids[0].dt,
         names=options.names or names,
         units=options.units or units,
         periods=periods if options.periods is None else options.periods,
         time_unit=unit,
-        start=starts,
+        start=[grid.start for grid in grids],
+        calendar=grids[0].calendar,
     )
 
 
-def _place(record: Record, options: ReadOptions, unit: str) -> tuple[np.ndarray, float, float, str]:
-    """Return the values of one record on its grid, their start, dt and unit of time."""
+def _split_columns(record: Record, options: ReadOptions) -> list[Record]:
+    """Return a record of one variable for each column, named by the letters with which the first begins."""
+    names, units, periods = zip(*record.labels) if record.labels else (("x",), ("",), (None,))
+    letters = re.match(r"[^\W\d_]*", names[0])
+    label = (options.names[0] if options.names else (letters and letters[0]) or "x", units[0], periods[0])
+    parts = enumerate(np.split(record.values, record.values.shape[1], axis=1), 1)
+    return [replace(record, values=v, labels=[label], where=f"{record.where} (column {i})") for i, v in parts]
+
+
+def _place(record: Record, options: ReadOptions, unit: str) -> tuple[np.ndarray, Grid]:
+    """Return the values of one record on its grid, and the grid."""
     values = checks.real_samples(record.values, f"The data of {record.where}")
     stamps = None if options.time is False else record.stamps
-    if stamps is None:
-        checks.not_given("resample", options.resample or None, f"{record.where} has no time coordinate.")
-        hint = f"{record.where} has no time coordinate, so give its sampling interval, in your unit of time."
-        dt = checks.positive_number("dt", options.dt if options.dt is not None else record.dt, hint)
-        return values, 0.0, dt, unit or record.dt_unit
-    if len(stamps.values) != len(values):
+    if stamps is not None and len(stamps.values) != len(values):
         raise DataError(f"{record.where} has {len(stamps.values)} time stamps for {len(values)} rows.")
-    grid = to_grid(replace(stamps, unit=stamps.unit or record.dt_unit), record.where, unit)
+    if stamps is None:
+        grid = _count_rows(record, options, unit)
+        values, stamps = _cut(values, Stamps(grid.times), options, record.where)
+        return values, replace(grid, start=float(stamps.values[0]), rows=grid.rows[: len(values)])
+    values, stamps = _cut(values, stamps, options, record.where)
+    stamps, order = put_in_order(replace(stamps, unit=stamps.unit or record.dt_unit))
+    values = values[order]
+    if options.calendar == "rows":
+        return values, Grid(0.0, options.dt or 1.0, unit or "row", np.arange(len(values)), np.arange(len(values)))
+    grid = to_grid(stamps, record.where, unit)
     if options.resample:
         step = None if options.resample is True else float(options.resample)
-        if grid.complaint or step not in (None, grid.dt):
+        if grid.complaint or step not in (None, grid.dt) or int(grid.rows[-1]) >= len(values):
             values, grid = resample(values, grid, step)
     if grid.complaint:
         raise DataError(grid.complaint)
+    _check_stated_dt(record, options, grid)
+    return _fill_gaps(values, grid.rows, record.where), grid
+
+
+def _count_rows(record: Record, options: ReadOptions, unit: str) -> Grid:
+    """Return the grid of a record without time stamps: the stated dt, converted where its unit is noted."""
+    checks.not_given("resample", options.resample or None, f"{record.where} has no time coordinate.")
+    hint = f"{record.where} has no time coordinate, so give its sampling interval, in your unit of time."
+    dt = options.dt if options.dt is not None else 1.0 if options.calendar == "rows" else record.dt
+    dt, rows = checks.positive_number("dt", dt, hint), np.arange(len(record.values))
+    if options.dt is None and record.dt is not None and unit and record.dt_unit:
+        has, wants = timeunits.canonical(record.dt_unit), timeunits.canonical(unit)
+        if has != wants or not has:
+            checks.one_of("time_unit", wants or unit, timeunits.SECONDS)
+            checks.one_of(f"dt_unit of {record.where}", has or record.dt_unit, timeunits.SECONDS)
+            dt *= timeunits.ratio(timeunits.SECONDS[has], timeunits.SECONDS[wants])
+    grid = Grid(0.0, dt, unit or record.dt_unit or ("row" if options.calendar == "rows" else ""), rows, dt * rows)
+    if options.dt is not None and options.time is not False:
+        noted = options.time_unit or record.dt_unit
+        if record.dt is not None and not agree(record.dt, record.dt_unit, replace(grid, unit=noted)):
+            noted = f"{record.dt:g} {record.dt_unit}".rstrip()
+            raise ArgumentError(
+                f"Argument `dt` is {options.dt!r}, but {record.where} notes dt = {noted}. Leave `dt` out, or pass "
+                "time=False to ignore what the file notes."
+            )
+    return grid
+
+
+def _check_stated_dt(record: Record, options: ReadOptions, grid: Grid) -> None:
+    """Refuse a dt, given or noted in the file, that contradicts the time stamps."""
     spacing = f"{grid.dt:g} {grid.unit}".rstrip()
     if options.dt is not None:
         if not agree(options.dt, options.time_unit or "", grid):
@@ -151,7 +230,45 @@ def _place(record: Record, options: ReadOptions, unit: str) -> tuple[np.ndarray,
             f"{record.where} notes dt = {record.dt:g} {record.dt_unit}".rstrip() + f", but its time stamps are "
             f"{spacing} apart. Pass time=False to use the noted dt, or correct the file."
         )
-    return _fill_gaps(values, grid.rows, record.where), grid.start, grid.dt, grid.unit
+
+
+def _cut(values: np.ndarray, stamps: Stamps, options: ReadOptions, where: str) -> tuple[np.ndarray, Stamps]:
+    """Return the rows between `begin` and `end`: numbers as in the file, or dates, of which a part is enough."""
+    if options.begin is None and options.end is None:
+        return values, stamps
+    if stamps.values.dtype.kind in "iuf":
+        try:
+            ends = [None if end is None else float(end) for end in (options.begin, options.end)]
+        except ValueError:
+            must = f"numbers, as the time coordinate `{stamps.name}` of {where}"
+            raise checks.refused("begin and end", must, (options.begin, options.end)) from None
+        low, high = (e if e is not None else limit for e, limit in zip(ends, (-np.inf, np.inf)))
+        rows = np.flatnonzero((stamps.values >= low) & (stamps.values <= high))
+    else:
+        index = as_index(stamps.values, f"The time coordinate `{stamps.name}` of {where}")
+        try:
+            wanted = index.slice_indexer(*(e and str(e) for e in (options.begin, options.end)))
+        except (KeyError, ValueError, TypeError):
+            raise checks.refused("begin and end", "dates such as 1980-01", (options.begin, options.end)) from None
+        rows = np.arange(len(index))[wanted]
+    if len(rows) < 2:
+        first, last = stamps.values[0], stamps.values[-1]
+        wanted = f"{options.begin or 'its start'} to {options.end or 'its end'}"
+        raise DataError(f"{where} goes from {first} to {last}, with {len(rows)} rows from {wanted}.")
+    return values[rows], replace(stamps, values=stamps.values[rows])
+
+
+def _warn_of_holes(grids: Sequence[Grid], options: ReadOptions) -> None:
+    """Warn of dates with a gap after every few rows, as weekends leave them."""
+    rows = np.diff(grids[0].rows)
+    gaps = int((rows > 1).sum())
+    if grids[0].calendar and gaps >= _MANY and len(rows) < _SHORT * gaps:
+        warnings.warn(
+            f"The dates have a gap after every {round(len(rows) / gaps)} rows (weekends?), and no lag crosses a gap. "
+            'Pass calendar="rows" to count time in rows, or resample=STEP to interpolate.',
+            EstimateWarning,
+            stacklevel=4,
+        )
 
 
 def _fill_gaps(values: np.ndarray, rows: np.ndarray, where: str) -> np.ndarray:

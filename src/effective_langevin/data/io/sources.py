@@ -12,10 +12,11 @@ import xarray as xr
 
 from ..._core import checks
 from ..._core.errors import DataError
-from ..series import TimeSeries
+from ..provenance import describe_files
+from ..series import TimeSeries, is_labelled
 from .arrays import from_array, from_mapping, read_hdf5, read_numpy
 from .records import ReadOptions, Record
-from .tables import from_dataframe, read_parquet, read_text
+from .tables import as_pandas, from_dataframe, read_parquet, read_text
 from .xarray import from_xarray, read_netcdf, read_zarr
 
 FORMATS: dict[str, Callable[[Path, ReadOptions], list[Record]]] = {
@@ -36,26 +37,40 @@ def read_records(source: Any, options: ReadOptions, number: str = "") -> list[Re
     if isinstance(source, _LABELLED):
         convert = from_xarray if isinstance(source, xr.Dataset | xr.DataArray) else from_dataframe
         return convert(source, f"the {type(source).__name__}{number}", options)
+    if is_labelled(source):
+        return from_dataframe(as_pandas(source), f"the {type(source).__name__}{number}", options)
     if isinstance(source, Mapping):
         arrays = {str(k): v if hasattr(v, "dtype") else np.asarray(v) for k, v in source.items()}
         return from_mapping(arrays, f"the dictionary{number}", options)
     if isinstance(source, list | tuple) and len(source):
-        kinds = (str, os.PathLike, Mapping, *_LABELLED)
-        if all(isinstance(entry, kinds) or np.ndim(entry) == 2 for entry in source):  # otherwise rows of numbers
+        kinds = (str, os.PathLike, Mapping)
+        if all(isinstance(e, kinds) or is_labelled(e) or np.ndim(e) == 2 for e in source):  # otherwise rows of numbers
             return [record for i, entry in enumerate(source) for record in read_records(entry, options, f" {i}")]
     if isinstance(source, TimeSeries) or not (hasattr(source, "__iter__") or hasattr(source, "__array__")):
         checks.instance_of("source", source, (Path, np.ndarray, list), "Or an xarray or pandas object.")
     return from_array(source, f"the array{number}", options)
 
 
+def describe_source(source: Any) -> dict[str, Any]:
+    """Return the names of the files of a source and the day of their last change; nothing for data in memory."""
+    entries = source if isinstance(source, list | tuple) else [source]
+    files = [path for entry in entries if isinstance(entry, str | os.PathLike) for path in _match(entry)]
+    return describe_files(files) if files else {}
+
+
+def _match(source: str | os.PathLike) -> list[Path]:
+    found = [str(source)] if Path(source).exists() else sorted(glob.glob(str(source), recursive=True))
+    return [Path(path) for path in found]
+
+
 def _read_files(source: str | os.PathLike, options: ReadOptions) -> list[Record]:
     """Read a file, or the files that match a pattern, in alphabetical order."""
-    matches = [str(source)] if Path(source).exists() else sorted(glob.glob(str(source), recursive=True))
+    matches = _match(source)
     if not matches:
         fault = "No file matches" if glob.has_magic(str(source)) else "There is no file or folder at"
         raise DataError(f"{fault} {source}.")
     records = []
-    for path in map(Path, matches):
+    for path in matches:
         reader = FORMATS.get(path.suffix.lower())
         if reader is None:
             raise DataError(f"The format of {path} cannot be told from its suffix. Known are: {', '.join(FORMATS)}.")

@@ -11,11 +11,14 @@ import pandas as pd
 
 from ..._core import checks
 from ..._core.errors import DataError
-from .records import ReadOptions, Record, find_time, is_time_name, needs
-from .times import Stamps, parse_dates
+from .codes import is_number
+from .dates import from_parts, parse_dates
+from .records import ReadOptions, Record, find_time, is_time_name, needs, unit_in_name
+from .times import Stamps
 
 _MEMBER_COLUMNS = ("member", "ensemble", "realization", "trajectory")
 _MISSING = ["nan", "NAN", "+nan", "+NaN", "-nan", "na", "Na", "NA", "n/a", "N/A", "null", "Null", "none", "NONE"]
+_DATE = re.compile(r"\d{4}-\d\d")
 _UNIT = re.compile(r"^(?P<name>.*\S)\s*\[(?P<unit>[^\]]*)\]$")
 
 Lines = list[tuple[int, str]]
@@ -24,31 +27,49 @@ Lines = list[tuple[int, str]]
 def from_dataframe(frame: Any, where: str, options: ReadOptions) -> list[Record]:
     """Return the records of a DataFrame: one, or one for each value of the member column.
 
-    An index of dates, durations or floats, or one named like a time, is the time.
+    An index of dates, durations or floats, or one named like a time, is the time; so are columns year, month, day, and
+    the only column of dates. Columns of text are left out unless they are asked for.
     """
     frame = _index_as_column(frame)
     frame.columns = names = [str(name) for name in frame.columns]
     _refuse_repeated(names, where)
     units = {str(name): str(unit) for name, unit in dict(frame.attrs.get("units") or {}).items()}
     time, member = find_time(options, names, where), options.member
+    if time is None and options.stamps is None:
+        frame = frame if set(options.variables or ()) & {"year", "month", "day"} else from_parts(frame)
+        dated = [name for name in frame if frame[name].dtype.kind == "M"]
+        time, names = dated[0] if len(dated) == 1 else None, list(frame.columns)
     if member is not None:
         checks.known_names("member", member, names, where)
     else:
         free = [name for name in names if name not in (options.variables or ())]
         member = next((name for name in free if name.lower() in _MEMBER_COLUMNS), None)
     known = [name for name in names if name not in (time, member)]
-    wanted = checks.known_names("variables", options.variables or known, known, where)
+    numbers = [name for name in known if _is_number(frame[name])] or known
+    wanted = checks.known_names("variables", options.variables or numbers, known, where)
     if not wanted:
         raise DataError(f"{where} holds no variable besides its time stamps.")
     values = np.column_stack([_to_array(frame[name], where) for name in wanted])
     stamps = options.stamps
     if stamps is None and time is not None:
-        stamps = Stamps(_to_array(frame[time]), time, units.get(time, ""))
+        stamps = Stamps(_to_array(frame[time]), time, units.get(time) or unit_in_name(time))
     whole = Record(values, where, [(name, units.get(name, ""), None) for name in wanted], stamps)
     if member is None:
         return [whole]
     groups = frame.groupby(member, sort=False, dropna=False).indices
     return [whole.rows(rows, f" ({member} {label})") for label, rows in groups.items()]
+
+
+def as_pandas(frame: Any) -> Any:
+    """Return a table of another library as a DataFrame, with its names and dates."""
+    frame = frame.collect() if hasattr(frame, "collect") else frame
+    if hasattr(frame, "get_column"):  # polars, without the need for pyarrow
+        return pd.DataFrame({name: frame.get_column(name).to_numpy() for name in frame.columns})
+    return frame.to_pandas() if hasattr(frame, "to_pandas") else frame.to_frame()
+
+
+def _is_number(column: Any) -> bool:
+    return pd.api.types.is_numeric_dtype(column.dtype)
 
 
 def _index_as_column(frame: Any) -> pd.DataFrame:
@@ -67,7 +88,7 @@ def _to_array(column: Any, where: str = "") -> np.ndarray:
     """Return a column: nullable numbers with NaN, dates in UTC; with a `where`, refuse what is not a number."""
     if isinstance(column.dtype, pd.DatetimeTZDtype):
         column = column.dt.tz_convert("UTC").dt.tz_localize(None)
-    if pd.api.types.is_numeric_dtype(column.dtype) and not pd.api.types.is_complex_dtype(column.dtype):
+    if _is_number(column) and not pd.api.types.is_complex_dtype(column.dtype):
         return column.to_numpy(dtype=float, na_value=np.nan)
     array = column.to_numpy()
     if where:
@@ -93,23 +114,26 @@ def read_parquet(path: Path, options: ReadOptions) -> list[Record]:
 
 
 def read_text(path: Path, options: ReadOptions) -> list[Record]:
-    """Read a text table: numbers, with dates in the time column; the header may be missing or behind a #."""
+    """Read a text table: numbers, with dates in the time column; the header may be missing or behind a #.
+
+    The last rows say what the columns are: the first rows that do not agree with them are the header.
+    """
     lines, comment = _read_lines(path)
-    delimiter = next((d for d in "\t;," if any(d in line for _, line in lines[:2])), None)
-    header = _take_header(lines, comment, delimiter)
-    if not lines:
-        raise DataError(f"{path} has a header but no rows.")
-    width = len(_split(lines[0][1], delimiter))
-    if header is not None and len(header) != width:
-        raise DataError(f"The header of {path} has {len(header)} cells, the first row {width}.")
+    last = [line for _, line in lines[max(1, len(lines) - 3) :]] or [lines[0][1]]
+    delimiter = next((d for d in "\t;," if any(d in line for line in last)), None)
+    kinds = [_is_value(cell) for cell in max((_split(line, delimiter) for line in last), key=len)]
+    header, units = _take_header(lines, comment, delimiter, kinds, path)
+    width = len(kinds)
     matches = {cell: _UNIT.match(cell) for cell in header or []}  # "T [K]" is the variable T in K
     names = [match["name"] if (match := matches[cell]) else cell for cell in header or []]
-    names = names or [f"x{i + 1}" for i in range(width)]
+    names += [f"x{i + 1}" for i in range(len(names), width)]
     _refuse_repeated(names, str(path))
     table = _parse_table(lines, width, delimiter, path)
-    columns = {name: _parse_column(table[i], name, lines, path) for i, name in enumerate(names)}
+    missing = {"", *_MISSING, *(str(code).lower() for code in options.missing or () if not is_number(code))}
+    columns = {name: _parse_column(table[i], name, lines, path, missing) for i, name in enumerate(names)}
     frame = _name_index(pd.DataFrame(columns))
-    frame.attrs["units"] = {match["name"]: match["unit"] for match in matches.values() if match}
+    noted = {match["name"]: match["unit"] for match in matches.values() if match}
+    frame.attrs["units"] = {**dict(zip(names, units)), **noted}
     return from_dataframe(frame, str(path), options)
 
 
@@ -132,22 +156,45 @@ def _split(line: str, delimiter: str | None) -> list[str]:
     return [cell.strip() for cell in next(csv.reader([line], delimiter=delimiter))]
 
 
-def _take_header(lines: Lines, comment: str, delimiter: str | None) -> list[str] | None:
-    """Return the cells of the header and take it off `lines`; a comment of as many cells as the first row is one."""
+def _is_value(cell: str) -> bool:
+    """Tell whether a cell is a number, a date or missing."""
+    return is_number(cell) or cell.lower() in {"", *_MISSING} or bool(_DATE.match(cell))
 
-    def is_value(cell: str) -> bool:
-        try:
-            float(cell)
-        except ValueError:
-            return not np.isnat(parse_dates([cell])[0])
-        return True
 
-    first = _split(lines[0][1], delimiter)
-    if not all(is_value(cell) or cell.lower() in {"", *_MISSING} for cell in first):
-        lines.pop(0)
-        return first
-    noted = _split(comment, delimiter) if comment else []
-    return noted if len(noted) == len(first) and not any(is_value(cell) for cell in noted) else None
+def _take_header(
+    lines: Lines, comment: str, delimiter: str | None, kinds: list[bool], path: Path
+) -> tuple[list[str], list[str]]:
+    """Return names and units of the columns and take their lines off `lines`.
+
+    The header may have another separator than the rows, and no name for columns of text at the end.
+    """
+    width = len(kinds)
+    named = width - next((i for i, value in enumerate(reversed(kinds)) if value), 0)
+
+    def is_row(line: str) -> bool:
+        cells = _split(line, delimiter)
+        return len(cells) == width and all(_is_value(c) for c, value in zip(cells, kinds) if value)
+
+    def names_in(line: str) -> list[str]:
+        ways = (_split(line, way) for way in (delimiter or ",", *"\t;,", None) if not way or way in line)
+        fits = (cells for cells in ways if len(cells) in (width, named) and not all(_is_value(c) for c in cells))
+        return next(fits, [])
+
+    first = next((i for i, (_, line) in enumerate(lines) if is_row(line)), len(lines))
+    top = [line for _, line in lines[:first]]
+    if first == len(lines) or not any(kinds):
+        raise DataError(f"{path} has a header but no rows.")
+    if not top:
+        return names_in(comment), []
+    header, above = names_in(top[-1]), names_in(top[-2]) if len(top) > 1 else []
+    if above and not header:
+        raise DataError(f"{path}, line {lines[first - 1][0]}: it is neither a header nor a row of {width} cells.")
+    if not header:
+        raise DataError(f"The header of {path} has {len(_split(top[-1], delimiter))} cells, the first row {width}.")
+    if above and any(_is_value(cell) for cell in header):
+        header, above, first = above, [], first - 1  # a row with a cell that is wrong, named below
+    del lines[:first]
+    return (above, header) if above else (header, [])
 
 
 def _refuse_repeated(names: list[str], where: str) -> None:
@@ -175,18 +222,23 @@ def _parse_table(lines: Lines, width: int, delimiter: str | None, path: Path) ->
     return table
 
 
-def _parse_column(column: Any, name: str, lines: Lines, path: Path) -> Any:
-    """Return numbers, or dates where the first cell is one; name the line and column of a cell that is neither."""
+def _parse_column(column: Any, name: str, lines: Lines, path: Path, missing: set[str]) -> Any:
+    """Return numbers, dates where the first cell is one, or text; name the line and column of a cell that is neither.
+
+    A column is text where most cells hold a letter.
+    """
     if column.dtype.kind in "fiu":
         return column.astype(float)
     cells = column.fillna("").astype(str).str.strip()
     parsed: Any = pd.Series(parse_dates(cells))
     bad, must = parsed.isna(), "a date, as its first cell is"
     if bad[0]:
-        missing = cells.str.lower().isin(["", *_MISSING])
-        parsed = pd.to_numeric(cells.mask(missing), errors="coerce")
-        bad = parsed.isna() & ~missing
-        must = "a number. Leave missing samples empty or write NaN; the decimal sign is a point"
+        absent = cells.str.lower().isin(missing)
+        parsed = pd.to_numeric(cells.mask(absent), errors="coerce")
+        bad = parsed.isna() & ~absent
+        if (bad & cells.str.contains("[^\\W\\d_]")).sum() > 0.5 * (~absent).sum():
+            return cells
+        must = "a number. Name codes for missing samples in missing=[...]; the decimal sign is a point"
     if bad.any():
         row = int(bad.to_numpy().argmax())
         raise DataError(f"{path}, line {lines[row][0]}, column {name!r}: {cells[row]!r} is not {must}.")

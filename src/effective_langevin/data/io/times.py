@@ -1,18 +1,21 @@
 """From time stamps to a uniform grid: numbers, dates of any calendar, gaps, months, and what is refused."""
 
-from dataclasses import dataclass
+import re
+import warnings
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import pandas as pd
-import xarray as xr
 
 from ..._core import checks, timeunits
-from ..._core.errors import DataError
+from ..._core.errors import DataError, EstimateWarning
+from .dates import as_index, count_months, count_ticks, from_numbers
 
 _JITTER = 0.05
-_MONTH_JITTER = 0.15
-_FEWEST_DAYS_OF_A_MONTH = 27.5
+_MOST_DIGITS = 9
+_MANY = 100  # stamps from which on rounding explains repeated ones
+_AGE = re.compile(r"(?i)\bage\b|\bb2k\b|\bbp\b|before present")
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,7 +31,8 @@ class Stamps:
 class Grid:
     """Samples at `start + dt * rows`, in `unit`; `times` are the stamps, counted from the first.
 
-    The complaint says why the stamps are not uniform; it is empty if they are.
+    The complaint says why the stamps are not uniform; it is empty if they are. Times of a `calendar` are counted from
+    1970-01-01.
     """
 
     start: float
@@ -37,6 +41,23 @@ class Grid:
     rows: np.ndarray
     times: np.ndarray
     complaint: str = ""
+    calendar: str = ""
+
+
+def put_in_order(stamps: Stamps) -> tuple[Stamps, slice]:
+    """Return the stamps in the order of time, and the rows in that order; ages become negative times."""
+    values = stamps.values
+    if values.dtype.kind in "iuf" and _AGE.search(f"{stamps.name} {stamps.unit}"):
+        warnings.warn(
+            f"`{stamps.name}` is an age, which counts backwards: times are negative ages, and rows go from old to "
+            "young. Pass time=False if the rows are in the order of time.",
+            EstimateWarning,
+            stacklevel=2,
+        )
+        values = -values
+    backwards = values.ndim == 1 and len(values) > 1 and bool(np.all(values[1:] < values[:-1]))
+    order = slice(None, None, -1 if backwards else 1)
+    return replace(stamps, values=values[order]), order
 
 
 def to_grid(stamps: Stamps, where: str, unit: str = "") -> Grid:
@@ -53,9 +74,10 @@ def to_grid(stamps: Stamps, where: str, unit: str = "") -> Grid:
         raise DataError(f"{what} is missing (NaN or NaT) in row {missing[0]}. Drop that row.")
     if len(stamps.values) < 2:
         raise DataError(f"{where} has a single time stamp, so the sampling interval is unknown. Pass `dt`.")
+    stamps = replace(stamps, values=from_numbers(stamps.values, stamps.name, stamps.unit))
     if stamps.values.dtype.kind not in "OUSTMm":
         return _fit_numbers(stamps, what, unit)
-    return _fit_dates(_as_index(stamps.values, what), stamps, what, unit)
+    return _fit_dates(as_index(stamps.values, what), stamps, what, unit)
 
 
 def _fit_numbers(stamps: Stamps, what: str, unit: str) -> Grid:
@@ -65,24 +87,54 @@ def _fit_numbers(stamps: Stamps, what: str, unit: str) -> Grid:
         checks.one_of("time_unit", unit, timeunits.SECONDS)
     scale = timeunits.ratio(timeunits.SECONDS[has], timeunits.SECONDS[wants]) if has and wants else 1.0
     times = (values - values[0]) * scale
-    _check_increasing(times, stamps.name, what)
     epsilon = float(np.finfo(stamps.values.dtype).eps) if stamps.values.dtype.kind == "f" else 0.0
     resolution = 2 * epsilon * float(np.abs(values).max()) * scale
-    return _fit_grid(float(values[0]) * scale, times, unit or timeunits.label(stamps.unit), what, resolution)
+    label = unit or timeunits.label(stamps.unit)
+    rounded = _fit_rounded(float(values[0]) * scale, times, label, scale * _rounding(values))
+    if rounded is not None and len(times) >= _MANY and (np.diff(times) <= 0).any():
+        return rounded
+    _check_increasing(times, stamps.name, what)
+    grid = _fit_grid(float(values[0]) * scale, times, label, what, resolution)
+    return grid if rounded is None or not grid.complaint else rounded
+
+
+def _rounding(values: np.ndarray) -> np.ndarray:
+    """Return half a unit of the last digit with which each number was written; zero for numbers of many digits."""
+    size = np.abs(values)
+    close = 1e-12 * size.max()
+    decimals = (d for d in range(_MOST_DIGITS) if (np.abs(np.round(values, d) - values) <= close).all())
+    half = 0.5 * 10.0 ** -next(decimals, np.inf)
+    tens = 10.0 ** np.floor(np.log10(np.where(size > 0, size, 1.0)))
+    figures = (f for f in range(_MOST_DIGITS) if (np.abs(np.round(values / tens, f) - values / tens) <= 1e-11).all())
+    return np.maximum(half, 0.5 * tens * 10.0 ** -next(figures, np.inf))
+
+
+def _fit_rounded(start: float, times: np.ndarray, unit: str, rounding: np.ndarray) -> Grid | None:
+    """Return the grid without gaps to which the stamps are rounded, or None if they are not."""
+    rows = np.arange(len(times))
+    if not rounding.any():
+        return None
+    dt, offset = np.polyfit(rows, times, 1, w=1 / rounding)
+    if dt <= 0 or (np.abs(times - offset - dt * rows) > 1.1 * rounding + _JITTER * dt).any():
+        return None
+    dt = _shorten(float(dt), float(rounding.max()) / len(rows))
+    return Grid(start, dt, unit, rows, dt * rows)
 
 
 def _fit_dates(index: Any, stamps: Stamps, what: str, unit: str) -> Grid:
     """Count dates in months or years where they keep their place in the month, otherwise in units of fixed length."""
-    ticks, tick = _count_ticks(index)
+    ticks, tick = count_ticks(index)
+    calendar = "" if isinstance(index, pd.TimedeltaIndex) else str(getattr(index, "calendar", "standard"))
     _check_increasing(ticks, stamps.name, what)
     step = float(np.quantile(np.diff(ticks), 0.5, method="lower")) * tick
     wanted = timeunits.canonical(unit)
     if not unit or wanted in timeunits.CALENDAR:
-        months = _count_months(index, step)
+        months = count_months(index, step)
         if months is not None:
             name = wanted or ("month" if (np.diff(months) % 12).any() else "year")
             per = 12 if name == "year" else 1
-            return _fit_grid(float(months[0] / per), (months - months[0]) / per, name, what)
+            grid = _fit_grid(float(months[0] / per), (months - months[0]) / per, name, what)
+            return replace(grid, calendar=calendar)
     fixed = [u for u in timeunits.SECONDS if u not in timeunits.CALENDAR]
     if unit:
         checks.one_of("time_unit", wanted or unit, fixed)
@@ -90,7 +142,8 @@ def _fit_dates(index: Any, stamps: Stamps, what: str, unit: str) -> Grid:
     largest = next((u for u in ("day", "hour", "min", "s", "ms", "us") if step >= timeunits.SECONDS[u]), "ns")
     name = wanted or (noted if noted in fixed else largest)
     scale = timeunits.ratio(timeunits.SECONDS[name], tick)
-    return _fit_grid(float(ticks[0] / scale), (ticks - ticks[0]) / scale, unit or name, what)
+    grid = _fit_grid(float(ticks[0] / scale), (ticks - ticks[0]) / scale, unit or name, what)
+    return replace(grid, calendar=calendar)
 
 
 def _fit_grid(start: float, times: np.ndarray, unit: str, what: str, resolution: float = 0.0) -> Grid:
@@ -111,8 +164,8 @@ def _fit_grid(start: float, times: np.ndarray, unit: str, what: str, resolution:
     complaint = (
         f"{what} is not uniform: the typical step is {typical:.6g}{after}, but between rows {worst} and {worst + 1} "
         f"it is {steps[worst]:.6g}{after}, and stamps lie off a uniform grid by up to {deviation:.3g}{after}. "
-        f"Pass resample=True to interpolate linearly onto steps of {typical:.6g}{after}, resample=STEP for other "
-        "steps, or time=False with `dt` to ignore the stamps."
+        f"Pass resample={typical:.6g} to interpolate linearly onto such steps, or time=False with `dt` to ignore the "
+        "stamps."
     )
     return Grid(start, _shorten(typical, 1e-6 * typical), unit, rows, times, complaint)
 
@@ -148,7 +201,7 @@ def resample(values: np.ndarray, grid: Grid, dt: float | None) -> tuple[np.ndarr
     weight = ((times - grid.times[after - 1]) / wide)[:, None]
     mixed = np.where(weight > 0, values[after] * weight, 0) + np.where(weight < 1, values[after - 1] * (1 - weight), 0)
     mixed[(wide > max(3 * grid.dt, dt)) & (weight[:, 0] > 0) & (weight[:, 0] < 1)] = np.nan
-    return mixed, Grid(grid.start, dt, grid.unit, rows, times)
+    return mixed, Grid(grid.start, dt, grid.unit, rows, times, calendar=grid.calendar)
 
 
 def agree(given: float, given_unit: str, grid: Grid) -> bool:
@@ -157,53 +210,3 @@ def agree(given: float, given_unit: str, grid: Grid) -> bool:
     scale = timeunits.SECONDS[noted] / timeunits.SECONDS[has] if has and noted else 1.0
     loose = scale != 1 and (has in timeunits.CALENDAR or noted in timeunits.CALENDAR)
     return abs(given * scale / grid.dt - 1) <= (2e-2 if loose else 1e-3)
-
-
-# Dates ----------------------------------------------------------------------------------------------------------------
-
-
-def parse_dates(texts: Any) -> np.ndarray:
-    """Parse ISO 8601 dates such as "2024-01-31T06:00Z" to UTC; a text that is not a date becomes NaT."""
-    cells = pd.Series(texts, dtype=object).astype(str).str.strip()
-    dated = cells.where(cells.str.match(r"\d{4}-\d\d"))
-    dates = pd.to_datetime(dated, utc=True, format="ISO8601", errors="coerce")
-    return dates.dt.tz_localize(None).dt.as_unit("us").to_numpy()
-
-
-def _as_index(values: np.ndarray, what: str) -> Any:
-    """Return a pandas index of dates or durations, or one of xarray for dates of a model calendar."""
-    if values.dtype.kind == "m":
-        return pd.TimedeltaIndex(values)
-    if values.dtype.kind == "O" and hasattr(values[0], "calendar"):
-        return xr.CFTimeIndex(values)
-    if values.dtype.kind == "M":
-        return pd.DatetimeIndex(values)
-    parsed = parse_dates(values)
-    bad = np.flatnonzero(np.isnat(parsed))
-    if len(bad):
-        raise DataError(
-            f"{what} holds {str(values[bad[0]])!r} in row {bad[0]}, neither a number nor a date such as "
-            "2024-01-31T06:00."
-        )
-    return pd.DatetimeIndex(parsed)
-
-
-def _count_ticks(index: Any) -> tuple[np.ndarray, float]:
-    """Return whole ticks since 1970-01-01, in the calendar of the dates, and the seconds of a tick."""
-    if isinstance(index, xr.CFTimeIndex):
-        import cftime
-
-        ticks = cftime.date2num(index.values, "microseconds since 1970-01-01", calendar=index.calendar)
-        return np.asarray(ticks).astype(np.int64), 1e-6
-    unit = "ns" if index.unit == "ns" else "us"
-    return index.as_unit(unit).asi8, timeunits.SECONDS[unit]
-
-
-def _count_months(index: Any, step: float) -> np.ndarray | None:
-    """Return months since January 1970, if there is at most one stamp a month, at the same place in it (to 0.15)."""
-    if isinstance(index, pd.TimedeltaIndex) or step < _FEWEST_DAYS_OF_A_MONTH * timeunits.SECONDS["day"]:
-        return None
-    months = 12 * (np.asarray(index.year, np.int64) - 1970) + np.asarray(index.month) - 1
-    days = np.asarray(index.day) - 1 + np.asarray(index.hour) / 24 + np.asarray(index.minute) / 1440
-    place = days / np.asarray(index.days_in_month)
-    return months if (np.diff(months) > 0).all() and np.ptp(place) <= _MONTH_JITTER else None

@@ -26,16 +26,15 @@ def check_target(path: Path, overwrite: bool = False) -> None:
 def write(series: TimeSeries, path: Path, *, origin: str | None = None) -> None:
     """Write a series in the format of the suffix: nc, zarr, h5, npz, csv or parquet; the file appears once complete.
 
-    NetCDF and Zarr carry CF attributes and, with an `origin`, dates instead of numbers. Gaps are NaN.
+    NetCDF and Zarr carry CF attributes and hold fields on their grid. Times are dates if the series was read from
+    dates, or with an `origin`. Gaps are NaN.
     """
     check_target(path, overwrite=True)
     suffix = path.suffix.lower()
     labelled = suffix in (".nc", ".zarr")
-    if not labelled:
-        checks.not_given("origin", origin, f"dates are written to nc and zarr, not to {path.suffix}.")
     # A name with a slash cannot be that of a variable in a file: such names become labels of one array.
     one_array = suffix in (".h5", ".npz") or (labelled and any("/" in name for name in series.names))
-    data = to_xarray(series, dataset=not one_array, origin=origin)
+    data = to_xarray(series, dataset=not one_array, origin=origin, fields=labelled)
     if not labelled and "start" in data.coords:
         raise DataError("The records begin too far apart for one axis of time. Write nc or zarr.")
     try:
@@ -54,7 +53,10 @@ def write(series: TimeSeries, path: Path, *, origin: str | None = None) -> None:
 
 
 def _write_arrays(series: TimeSeries, data: Any, path: Path) -> None:
-    arrays: dict[str, Any] = {"x": data.values, "time": data.time.values, "dt": series.dt, "dt_unit": series.time_unit}
+    times = data.time.values
+    if times.dtype.kind in "MO":
+        times = [str(time).replace(" ", "T") for time in times]
+    arrays: dict[str, Any] = {"x": data.values, "time": times, "dt": series.dt, "dt_unit": series.time_unit}
     arrays |= {"variables": list(series.names), "units": list(series.units)}
     if any(series.periods):
         arrays["angle_periods"] = [np.nan if period is None else period for period in series.periods]
@@ -72,7 +74,8 @@ def _write_arrays(series: TimeSeries, data: Any, path: Path) -> None:
 def _write_table(series: TimeSeries, data: Any, path: Path) -> None:
     """Write member, time and variables, one row per sample."""
     frame = data.to_dataframe(dim_order=["member", "time"]).dropna(how="all").reset_index()
-    units = {"time": series.time_unit, **dict(zip(series.names, series.units))}
+    numbers = data["time"].dtype.kind not in "MO"
+    units = {"time": series.time_unit if numbers else "", **dict(zip(series.names, series.units))}
     if path.suffix == ".csv":
         labels = [f"{name} [{units[name]}]" if units.get(name) else name for name in frame.columns]
         frame.to_csv(path, header=labels, index=False)

@@ -1,5 +1,6 @@
 """Labelled arrays, both ways: xarray objects in memory, NetCDF files and Zarr stores."""
 
+import math
 import warnings
 from collections.abc import Hashable, Sequence
 from dataclasses import replace
@@ -12,11 +13,17 @@ import xarray as xr
 
 from ..._core import checks, timeunits
 from ..._core.errors import DataError, EffectiveLangevinError
+from ..fields import Field, find_fields, name_point
 from ..series import Label, TimeSeries
+from .dates import count_dates
 from .records import ReadOptions, Record, is_time_name, needs
 from .times import Stamps
 
 _MEMBER_DIMENSIONS = ("member", "ensemble", "realization", "number")
+
+_LATITUDE = {"units": "degrees_north", "standard_name": "latitude", "long_name": "latitude"}
+_LONGITUDE = {"units": "degrees_east", "standard_name": "longitude", "long_name": "longitude"}
+_CF = {"lat": _LATITUDE, "latitude": _LATITUDE, "lon": _LONGITUDE, "longitude": _LONGITUDE}
 
 # The first bytes of a file, the engine of xarray for such files, and the package that brings it.
 _ENGINES = {
@@ -73,7 +80,7 @@ def from_xarray(data: Any, where: str, options: ReadOptions) -> list[Record]:
     time = _find_time_dimension(data, where, options)
     bounds = {v.attrs.get("bounds") or v.encoding.get("bounds") for v in data.variables.values()}
     numbers = [n for n, v in data.data_vars.items() if time in v.dims and v.dtype.kind in "fiub" and n not in bounds]
-    along = [str(n) for n in numbers if not str(n).endswith(("_bnds", "_bounds"))]
+    along = [str(n) for n in numbers if not (str(n).endswith(("_bnds", "_bounds")) and data[n].shape[-1] == 2)]
     by_array = options.variables is not None and set(options.variables) <= set(along)
     picked = list(options.variables or ()) if by_array else along
     if not picked:
@@ -166,34 +173,32 @@ def _name(array: xr.DataArray, rest: Sequence[Hashable]) -> list[str]:
     if len(rest) == 1 and labels[0].dtype.kind in "UOT":
         return [str(v) for v in labels[0]]
     points = zip(*(grid.ravel() for grid in np.meshgrid(*labels, indexing="ij")))
-    return [f"{array.name}(" + ", ".join(f"{d}={v}" for d, v in zip(rest, point)) + ")" for point in points]
+    return [name_point(str(array.name), dict(zip(map(str, rest), point))) for point in points]
 
 
 # The other way --------------------------------------------------------------------------------------------------------
 
 
-def to_xarray(series: TimeSeries, *, dataset: bool = False, origin: str | None = None) -> Any:
+def to_xarray(series: TimeSeries, *, dataset: bool = False, origin: str | None = None, fields: bool = True) -> Any:
     """Return a DataArray (member, time, variable), or a Dataset of one (member, time) variable per name.
 
     A member is a record; gaps and the ends of shorter records are NaN. Where records begin at times too far apart for
-    one axis, `time` counts from the start of each and the coordinate `start` says when that was.
+    one axis, `time` counts from the start of each and the coordinate `start` says when that was. In a Dataset the
+    points of a field are one variable (member, time, ...) again, unless `fields` is False.
     """
     values, times, starts = _on_one_axis(series)
     if starts is not None and origin is not None:
         raise DataError("The records begin too far apart for one axis of dates. Leave `origin` out.")
+    calendar = "" if starts is not None else series.calendar
     coords: dict[str, Any] = {
         "member": ("member", np.arange(len(values)), {"standard_name": "realization", "long_name": "member"}),
-        "time": ("time", *_time_coordinate(times, series.time_unit, origin)),
+        "time": _time_coordinate(times, series.time_unit, origin, calendar),
     }
     if starts is not None:
         coords["start"] = ("member", starts, {"long_name": "time at which the member begins"})
     attrs = {"source": f"effective-langevin {version('effective-langevin')}", "Conventions": "CF-1.11"}
     if dataset:
-        data = {}
-        for i, name in enumerate(series.names):
-            notes = {"long_name": name, "units": series.units[i], "angle_period": series.periods[i]}
-            data[name] = (("member", "time"), values[..., i], {key: note for key, note in notes.items() if note})
-        return xr.Dataset(data, coords, attrs)
+        return xr.Dataset(_as_variables(series, values, coords, fields), coords, attrs)
     coords["variable"] = ("variable", list(series.names), {"long_name": "variable"})
     coords["units"] = ("variable", list(series.units), {"long_name": "units of the variable"})
     if any(series.periods):
@@ -203,6 +208,37 @@ def to_xarray(series: TimeSeries, *, dataset: bool = False, origin: str | None =
     return xr.DataArray(
         values, coords, ("member", "time", "variable"), "state", {"long_name": "state", **shared, **attrs}
     )
+
+
+def _as_variables(series: TimeSeries, values: np.ndarray, coords: dict[str, Any], fields: bool) -> dict[str, Any]:
+    """Return a variable for each field on its grid, and for each other name."""
+    taken = sorted(set(series.names) & set(coords))
+    if taken:
+        raise DataError(f"A variable called {taken[0]!r} cannot stand beside the coordinate {taken[0]!r}: rename it.")
+    grids = [f for f in find_fields(series.names) if _fills_its_grid(f, series, coords)] if fields else []
+    data: dict[str, Any] = {}
+    for field in grids:
+        notes = _note(field.name, series, field.columns[0])
+        grid = {d: (d, points, _CF.get(d.lower(), {"long_name": d})) for d, points in field.coordinates.items()}
+        on_grid = field.on_grid(values[..., list(field.columns)])
+        data[field.name] = xr.DataArray(on_grid, grid, ("member", "time", *grid), attrs=notes)
+    gridded = {column for field in grids for column in field.columns}
+    for i, name in enumerate(series.names):
+        if i not in gridded:
+            data[name] = (("member", "time"), values[..., i], _note(name, series, i))
+    return data
+
+
+def _fills_its_grid(field: Field, series: TimeSeries, coords: dict[str, Any]) -> bool:
+    """Tell whether a field has several points, at least a quarter of its grid, and names that are free."""
+    names = {field.name, *field.coordinates}
+    known = names & {*coords, *series.names} or field.name in field.coordinates
+    return not known and len(field.columns) > 1 and 4 * len(field.columns) >= math.prod(field.shape)
+
+
+def _note(name: str, series: TimeSeries, column: int) -> dict[str, Any]:
+    notes = {"long_name": name, "units": series.units[column], "angle_period": series.periods[column]}
+    return {key: note for key, note in notes.items() if note}
 
 
 def _on_one_axis(series: TimeSeries) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
@@ -226,19 +262,17 @@ def _on_one_axis(series: TimeSeries) -> tuple[np.ndarray, np.ndarray, np.ndarray
     return values, start + series.dt * np.arange(lengths.max()), None if common else first
 
 
-def _time_coordinate(times: np.ndarray, unit: str, origin: str | None) -> tuple[np.ndarray, dict[str, str]]:
-    """Return numbers with their unit, or dates counted from `origin`."""
+def _time_coordinate(times: np.ndarray, unit: str, origin: str | None, calendar: str) -> xr.Variable:
+    """Return numbers with their unit, or dates: counted from `origin`, or those that the series was read from."""
     attrs = {"long_name": "time", "axis": "T"}
-    if origin is None:
-        return times, {**attrs, "units": unit} if unit else attrs
+    if origin is None and not calendar:
+        return xr.Variable("time", times, {**attrs, "units": unit} if unit else attrs)
     name = checks.one_of("time_unit", timeunits.canonical(unit) or unit, timeunits.SECONDS)
+    origin, calendar = (origin, "standard") if origin is not None else ("1970-01-01", calendar)
     try:
         np.datetime64(origin)
     except ValueError:
         raise checks.refused("origin", "a date such as 1970-01-01", origin) from None
-    attrs["standard_name"] = "time"
-    if name in timeunits.CALENDAR:
-        months = np.rint(times * (12 if name == "year" else 1)).astype("timedelta64[M]")
-        return (np.datetime64(origin, "M") + months).astype("datetime64[us]"), attrs
-    ticks = np.rint(times * (timeunits.SECONDS[name] * 1e6)).astype("timedelta64[us]")
-    return np.datetime64(origin, "us") + ticks, attrs
+    noted = {} if name in timeunits.CALENDAR else {"units": f"{name}s since {origin}", "calendar": calendar}
+    dates = count_dates(times, name, origin, calendar)
+    return xr.Variable("time", dates, {**attrs, "standard_name": "time"}, {"dtype": "float64", **noted})

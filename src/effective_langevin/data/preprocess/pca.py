@@ -7,6 +7,7 @@ import numpy as np
 from ..._core import checks
 from ..._core.errors import DataError
 from ..._core.types import Samples
+from ..fields import area_weights
 from ..series import Label, TimeSeries
 from .base import SegmentTransform, described
 
@@ -28,6 +29,10 @@ class PCA:
         Share of the variance to keep, where `components` is not given.
     standardize : bool, optional
         Divide the variables by their standard deviation first. Default: if their units differ.
+
+    Notes
+    -----
+    Grid points of a field with a latitude count by their area: they are multiplied by sqrt(cos(latitude)) first.
 
     Examples
     --------
@@ -51,9 +56,9 @@ class PCA:
     def fit(self, series: TimeSeries) -> "FittedPCA":
         """Compute eigenvectors of the covariance; each points to where its largest loading is positive."""
         samples = series.stacked()
-        mean, scale = samples.mean(axis=0), np.ones(series.dimension)
+        mean, scale = samples.mean(axis=0), 1 / area_weights(series.names)
         if len(set(series.units)) > 1 if self.standardize is None else self.standardize:
-            scale = samples.std(axis=0)
+            scale = scale * samples.std(axis=0)
             constant = scale <= 1e-12 * np.abs(samples).max(axis=0)
             if constant.any():
                 name = series.names[int(np.argmax(constant))]
@@ -97,7 +102,8 @@ class FittedPCA(SegmentTransform):
     @property
     def new_labels(self) -> list[Label]:
         """PC1, PC2, ..., in the common unit of the variables if they have one and were not standardised."""
-        shared = self.units[0] if len(set(self.units)) == 1 and (self.scale == 1).all() else ""
+        standardized = not np.allclose(self.scale, 1 / area_weights(self.names))
+        shared = self.units[0] if len(set(self.units)) == 1 and not standardized else ""
         return [(f"PC{i + 1}", shared, None) for i in range(self.vectors.shape[1])]
 
     def summary(self) -> str:

@@ -1,0 +1,39 @@
+"""What a model was learned from: files, variables, range and a fingerprint of the samples."""
+
+import hashlib
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from .._core import timeunits
+from .fields import summarize
+from .series import TimeSeries
+
+
+def hash_samples(series: TimeSeries) -> str:
+    """Return the SHA-256 of the samples and their times, by which a model knows the series it was fitted to."""
+    digest = hashlib.sha256(repr((series.dt, series.starts, series.names)).encode())
+    for segment in series.segments:
+        digest.update(np.ascontiguousarray(segment).data)
+    return digest.hexdigest()
+
+
+def describe_data(series: TimeSeries) -> dict[str, Any]:
+    """Return the fingerprint of a series, and its files, variables and range as plain data."""
+    ends = [min(series.starts), max(float(times[-1]) for times in series.times)]
+    unit = timeunits.canonical(series.time_unit)
+    if series.calendar and unit:
+        from .io.dates import count_dates
+
+        ends = [str(date)[:16] for date in count_dates(np.array(ends), unit, "1970-01-01", series.calendar)]
+    source = {**series.source, "variables": summarize(series.names), "from": ends[0], "to": ends[1]}
+    return {"sha256": hash_samples(series), "source": source}
+
+
+def describe_files(paths: list[Path]) -> dict[str, Any]:
+    """Return the names of the files, without folders, and the day on which the newest was changed."""
+    newest = max(path.stat().st_mtime for path in paths)
+    day = datetime.fromtimestamp(newest, UTC).date().isoformat()
+    return {"files": [path.name for path in paths], "modified": day}
