@@ -3,9 +3,10 @@
 import os
 import platform
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import fields, is_dataclass, replace
+from functools import partial
 from importlib.metadata import version
 from typing import Any
 
@@ -14,6 +15,7 @@ import numpy as np
 
 from ._core import checkpoints, checks, keys, progress
 from ._core.errors import DataError, EstimateWarning
+from .choice import CLOSURES, choose_closure
 from .data import Standardizer, TimeSeries
 from .data.angles import unfold
 from .data.io import as_series
@@ -22,7 +24,6 @@ from .data.preprocess.chain import as_chain, embed_after, transform_series
 from .data.preprocess.pointwise import embed_angles
 from .data.provenance import describe_data
 from .diagnose import Diagnosis, diagnose
-from .estimate.mobility import IntegratedResponse
 from .estimate.mobility.base import ClosureFit, ClosureStrategy
 from .estimate.mobility.cross_check import cross_check
 from .estimate.score import KGMM, DenoisingScore, ScoreFit, ScoreStrategy, estimate_score
@@ -62,7 +63,9 @@ def fit(
     score : score strategy, optional
         Default: `KGMM()` up to 6 variables (or two angles), `DenoisingScore()` above.
     mobility : mobility strategy, optional
-        Default: `IntegratedResponse()`.
+        Default: chosen from forecasts of held-out stretches, between a constant one, `IntegratedResponse()`, and a
+        `StateDependent()` one with a current, a diffusion that depends on the state, or both. The evidence is in
+        `model.mobility.evidence.choice`.
     symmetry : Translations or TranslationsAndReflections, optional
         A symmetry of the process. It is imposed on score and mobility, and tested on the data.
     check : {"warn", "error", "off"}, default "warn"
@@ -97,63 +100,80 @@ def fit(
     transform, series = transform_series(series, chain)
     checks.enough_samples(series.n_samples, _LEAST_SAMPLES, "a fit")
     diagnosis = _diagnose(series, check)
-    mobility, symmetry = mobility or IntegratedResponse(), symmetry or NoSymmetry()
+    symmetry = symmetry or NoSymmetry()
     checks.offers("symmetry", symmetry, "blocks", "Translations()")
     space = StateSpace.of(series, symmetry)
     score = score or _default_score(space)
     checks.offers("score", score, "supports", "KGMM() or DenoisingScore()")
-    checks.offers("mobility", mobility, "supports", "IntegratedResponse()")
-    mobility.check(series)
-    if not (score.supports(space) and mobility.supports(space)):
+    if mobility is not None:
+        checks.offers("mobility", mobility, "supports", "IntegratedResponse()")
+    wanted = mobility or CLOSURES["constant"]
+    wanted.check(series)
+    if not (score.supports(space) and wanted.supports(space)):
         transform, series = embed_after(transform, series)
         space = StateSpace.of(series, symmetry)
 
     series = unfold(series)
     standardizer = common_units(Standardizer.from_series(series), symmetry)
     standard, standard_space = series.map(standardizer.to_standard), space.in_units_of(standardizer.std)
-    with (
-        progress.shown() if show_progress else nullcontext(),
-        checkpoints.kept_in(checkpoint) if checkpoint else nullcontext(),
-    ):
-        learned, closure = _learn(standard, score, mobility, standard_space, key)
-
-    states = np.random.default_rng(seed).choice(series.stacked(), min(_KEPT_STATES, series.n_samples), replace=False)
-    strategies = {"preprocess": chain.steps if chain else [], "score": score, "mobility": mobility}
-    return LangevinModel(
+    model_of = partial(
+        _model_of,
         standardizer=standardizer,
-        score=learned,
-        mobility=closure.mobility.to_physical(standardizer),
         dt=series.dt,
         names=series.names,
         units=series.units,
         time_unit=series.time_unit,
-        states=states,
-        provenance=_provenance(series, diagnosis, seed, origin, **strategies, symmetry=symmetry),
-        transform=transform,
+        states=_kept_states(series, seed),
         start=min(series.starts),
         space=space,
-        diagnosis=diagnosis,
-        fields=closure.fields,
         calendar=series.calendar,
     )
+    with (
+        progress.shown() if show_progress else nullcontext(),
+        checkpoints.kept_in(checkpoint) if checkpoint else nullcontext(),
+    ):
+        learned, closure, mobility = _learn(standard, score, mobility, standard_space, key, model_of)
+    strategies = {"preprocess": chain.steps if chain else [], "score": score, "mobility": mobility}
+    provenance = _provenance(series, diagnosis, seed, origin, **strategies, symmetry=symmetry)
+    return model_of(learned, closure, provenance=provenance, transform=transform, diagnosis=diagnosis)
 
 
 def _learn(
-    series: TimeSeries, score: ScoreStrategy, mobility: ClosureStrategy, space: StateSpace, key: jax.Array
-) -> tuple[ScoreFit, ClosureFit]:
-    """Estimate the score of a standardised series, then what closes the equation; compare a constant Phi by lags."""
+    series: TimeSeries,
+    score: ScoreStrategy,
+    mobility: ClosureStrategy | None,
+    space: StateSpace,
+    key: jax.Array,
+    model_of: Callable[..., LangevinModel],
+) -> tuple[ScoreFit, ClosureFit, ClosureStrategy]:
+    """Estimate the score of a standardised series, then what closes the equation, in the way asked for or chosen."""
     respected = check_symmetry(series, space.symmetry)
-    together = mobility.learns_beside(score, series, space)
+    together = (mobility or CLOSURES["both"]).learns_beside(score, series, space)
     learned = estimate_score(series, score, space, key=keys.named(key, "score"), velocities=together)
-    with progress.task("Inferring the mobility", 2) as tick:
-        closure = mobility.close(series, learned, space, key=keys.named(key, "mobility"))
+    choice, key = None, keys.named(key, "mobility")
+    with progress.task("Inferring the mobility", 3) as tick:
+        if mobility is None:
+            mobility, choice = choose_closure(series, learned, space, partial(model_of, learned), key=key)
+        tick(1)
+        closure = mobility.close(series, learned, space, key=key)
         tick(1)
         agreement = None if closure.fields else cross_check(series, learned, closure.mobility, space)
         tick(1)
     if agreement and agreement.disagreement:
         warnings.warn(agreement.disagreement, EstimateWarning, stacklevel=3)
-    evidence = replace(closure.mobility.evidence, symmetry=respected, agreement=agreement)
-    return learned, replace(closure, mobility=replace(closure.mobility, evidence=evidence))
+    evidence = replace(closure.mobility.evidence, symmetry=respected, agreement=agreement, choice=choice)
+    return learned, replace(closure, mobility=replace(closure.mobility, evidence=evidence)), mobility
+
+
+def _model_of(learned: ScoreFit, closure: ClosureFit, *, standardizer: Standardizer, **labels: Any) -> LangevinModel:
+    """Return the model with a score and a closure, in the units of the data."""
+    phi = closure.mobility.to_physical(standardizer)
+    return LangevinModel(standardizer=standardizer, score=learned, mobility=phi, fields=closure.fields, **labels)
+
+
+def _kept_states(series: TimeSeries, seed: int) -> np.ndarray:
+    """Draw the states of the data from which simulations start."""
+    return np.random.default_rng(seed).choice(series.stacked(), min(_KEPT_STATES, series.n_samples), replace=False)
 
 
 def _default_score(space: StateSpace) -> ScoreStrategy:

@@ -15,6 +15,47 @@ KINDS = {
 
 
 @dataclass(frozen=True)
+class Candidate:
+    """A closure that was tried, with its loss in held-out forecasts, the excess over the best, and its error.
+
+    The loss is the mean energy score in units of that of the constant mobility at the same lag; less is better.
+    """
+
+    kind: str
+    loss: float
+    excess: float
+    standard_error: float
+
+
+@dataclass(frozen=True)
+class ClosureChoice:
+    """Which kind of closure was taken, and why; `candidates` are those whose forecasts were compared, simplest first.
+
+    `lags` are those of the forecasts, in units of time, and `starts` is the number of states they begin at.
+    """
+
+    kind: str
+    reason: str
+    lags: tuple[float, ...] = ()
+    starts: int = 0
+    candidates: tuple[Candidate, ...] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data, ready for JSON."""
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, state: Mapping[str, Any]) -> "ClosureChoice":
+        """Undo `to_dict`."""
+        tried = tuple(Candidate(**candidate) for candidate in state["candidates"])
+        return cls(**{**state, "lags": tuple(state["lags"]), "candidates": tried})
+
+    def summary(self) -> str:
+        """Say what was taken and why."""
+        return f"The model has {KINDS[self.kind]}: {self.reason}."
+
+
+@dataclass(frozen=True)
 class ClosureEvidence:
     """How current and diffusion were found.
 

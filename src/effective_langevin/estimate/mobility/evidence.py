@@ -11,7 +11,7 @@ import numpy as np
 
 from ..._core.types import LagMatrices, Matrix, Vector
 from ...statistics.symmetry_test import SymmetryTest
-from ..closure.evidence import ClosureEvidence
+from ..closure.evidence import ClosureChoice, ClosureEvidence
 
 Record = TypeVar("Record")
 ToPhysical = Callable[[np.ndarray], np.ndarray]
@@ -141,6 +141,7 @@ class MobilityEvidence:
     partition: PartitionEvidence | None = None
     agreement: Agreement | None = None
     closure: ClosureEvidence | None = None
+    choice: ClosureChoice | None = None
     extra: Mapping[str, Any] = field(default_factory=dict)
 
     @property
@@ -171,7 +172,7 @@ class MobilityEvidence:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data, ready for JSON, under flat names."""
-        nested = ("horizon", "symmetry", "partition", "agreement", "closure", "extra")
+        nested = ("horizon", "symmetry", "partition", "agreement", "closure", "choice", "extra")
         flat = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in nested}
         for record in (self.horizon, self.partition):
             flat |= (
@@ -184,6 +185,8 @@ class MobilityEvidence:
             flat["disagreement"] = self.agreement.disagreement
         if self.closure:
             flat["closure"] = self.closure.to_dict()
+        if self.choice:
+            flat["choice"] = self.choice.to_dict()
         return {name: _plain(value) for name, value in {**flat, **self.extra}.items() if value is not None}
 
     @classmethod
@@ -204,7 +207,9 @@ class MobilityEvidence:
             nested["agreement"] = Agreement(rows, state.get("disagreement", ""))
         if "closure" in state:
             nested["closure"] = ClosureEvidence.from_dict(state["closure"])
-        outer = {n: v for n, v in state.items() if n not in ("horizon", "agreement", "closure")}
+        if "choice" in state:
+            nested["choice"] = ClosureChoice.from_dict(state["choice"])
+        outer = {n: v for n, v in state.items() if n not in ("horizon", "agreement", "closure", "choice")}
         return replace(_read(cls, outer), **nested)
 
     def summary(self) -> str:
@@ -222,7 +227,8 @@ class MobilityEvidence:
             lines.append("Lag 0 is left out because of measurement noise.")
         if self.lifted_by:
             lines.append(f"The diffusion was made positive definite by a change of {100 * self.lifted_by:.2g} %.")
-        lines += [self.agreement.disagreement if self.agreement else "", self.closure.summary() if self.closure else ""]
+        lines += [self.agreement.disagreement if self.agreement else ""]
+        lines += [found.summary() for found in (self.choice, self.closure) if found]
         return "\n".join(line for line in lines if line)
 
 
