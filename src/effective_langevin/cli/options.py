@@ -50,7 +50,7 @@ TRANSFORMS: Table = {
 MODEL: Table = {
     "score": (str, "kgmm, denoising or gaussian; with settings: kgmm:noise_level=0.05,cells=500.", None),
     "mobility": (
-        str, "integrated-response, finite-volume, quadratic-variation, correlation-fit or log-correlation.", None
+        str, "Default: chosen by held-out forecasts. integrated-response, state-dependent, log-correlation, ...", None
     ),
     "symmetry": (str, "translations or translations-and-reflections.", None),
     "check": (str, "What to do with a series that is not stationary. Default: error.", "error|warn|off"),

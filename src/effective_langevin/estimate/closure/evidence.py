@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from typing import Any
 
-from ..._core.format import plus_minus
+from ..._core.format import plus_minus, short
 
 KINDS = {
     "constant": "a constant mobility",
@@ -53,6 +53,21 @@ class ClosureChoice:
     def summary(self) -> str:
         """Say what was taken and why."""
         return f"The model has {KINDS[self.kind]}: {self.reason}."
+
+    def rows(self) -> list[dict[str, str]]:
+        """Return what was tried in words, for a table."""
+        return [
+            {
+                "closure": KINDS[tried.kind].removeprefix("a ").capitalize() + (" (taken)" * (tried.kind == self.kind)),
+                "loss": short(tried.loss),
+                "excess": plus_minus(tried.excess, tried.standard_error) if tried.excess else "",
+            }
+            for tried in self.candidates
+        ]
+
+    def leads(self) -> str:
+        """Return the lags of the forecasts in words."""
+        return ", ".join(short(lag) for lag in self.lags)
 
 
 @dataclass(frozen=True)
