@@ -121,7 +121,9 @@ def test_a_network_learns_the_current_beside_the_score(waves):
     series, velocity, model = waves
     found = model.current(series.stacked())
     rest = np.mean((found - velocity.reshape(found.shape)) ** 2) / np.mean(velocity**2)
-    assert rest < 0.1
+    assert rest < 0.01
+    speed = np.sum(found * velocity.reshape(found.shape)) / np.sum(velocity**2)
+    assert abs(speed - 1) < 0.05  # as learned at perturbed states it would be too slow
     assert model.mobility.evidence.closure.current_by == "the score's network"
     assert model.mobility.evidence.closure.current_error < 0.05
     values = np.linalg.eigvalsh(model.diffusion(series.stacked()[0]))

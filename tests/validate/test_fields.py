@@ -54,7 +54,7 @@ def series():
 
 
 def fitted(series: el.TimeSeries, symmetry) -> el.Validation:
-    model = el.fit(series, score=el.Gaussian(), symmetry=symmetry, seed=1)
+    model = el.fit(series, score=el.Gaussian(), mobility=el.IntegratedResponse(), symmetry=symmetry, seed=1)
     return el.validate(model, series, members=8, duration=100.0, seed=2)
 
 
