@@ -79,4 +79,4 @@ def test_a_validation_shows_its_verdict_and_metrics(model, evil):
     result = el.validate(model, evil, members=16, duration=50.0)
     page = Strict(result._repr_html_())
     assert result.summary().splitlines()[0] in page.texts
-    assert {"acf_rmse", "covariance_error", "Time scales", "Score"} <= set(page.texts)
+    assert {"acf_rmse", "covariance_error", "Detectable", "Next"} <= set(page.texts)

@@ -34,7 +34,8 @@ def test_a_product_is_shown_in_one_short_line(linear_model, linear_series, valid
 
 def test_the_verdict_reads_as_its_sentences(validation):
     assert str(validation.verdict).splitlines() == list(validation.verdict.sentences)
-    assert validation.verdict.level in ("good", "usable", "poor")
+    assert validation.verdict.level in ("good", "usable", "undecided", "poor")
+    assert len(validation.verdict.sentences) == 3
 
 
 def test_a_curve_that_is_not_there_is_named_with_those_that_are(validation):

@@ -23,7 +23,6 @@ from ..estimate.mobility.evidence import HorizonEvidence
 from . import plots, tables
 from .findings import notes
 from .findings.describe_model import ModelDescription
-from .findings.thresholds import ENOUGH_HELD_OUT
 from .validation import Validation
 
 __all__ = ["figures", "render", "write_report"]
@@ -32,6 +31,7 @@ RESOLUTION = 192
 CSS_PIXELS = 96
 OPEN_TABLES = 6
 LONGEST_OPENING = 30
+_ENOUGH_HELD_OUT = 0.5  # relative error expected of a held-out fifth, beyond which it is not mentioned
 
 # Figure, the curve that it needs, and what draws it.
 _FIGURES: dict[str, tuple[str, Callable[..., Any]]] = {
@@ -91,6 +91,7 @@ def render(validation: Validation, drawn: dict[str, Figure]) -> str:
         tables=tables,
         headline=headline,
         verdict=sentences,
+        judged=[_finding(f, model.names) for f in validation.verdict.findings],
         description=description,
         words=[_finding(f, model.names)["words"] for f in description.findings()],
         findings=[_finding(f, model.names) for f in findings],
@@ -137,7 +138,7 @@ def _finding(finding: Finding, names: tuple[str, ...]) -> dict[str, Any]:
 
 def _held_out(found: HorizonEvidence) -> str:
     """Report the cross-validation of the mobility; nothing where a fifth of the series is too little to tell."""
-    if found.held_out_error is None or found.held_out_expected is None or found.held_out_expected > ENOUGH_HELD_OUT:
+    if found.held_out_error is None or found.held_out_expected is None or found.held_out_expected > _ENOUGH_HELD_OUT:
         return ""
     off, expected = (f"{100 * share:.2g} %" for share in (found.held_out_error, found.held_out_expected))
     return (

@@ -11,6 +11,7 @@ from ..model import LangevinModel
 from ..statistics import distances
 from ..statistics.densities import SeriesStatistics, floor, histogram_edges, series_statistics
 from ..statistics.resampling import GROUPS, jackknife
+from .settle import Settling
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,7 +102,7 @@ class Comparison:
     """What was compared with what: sizes of both sides, in the variables compared.
 
     `outside` is the share of simulated states beyond the range of the data, `groups` the number of independent parts of
-    the record that errors can be taken from.
+    the record that errors can be taken from, `settling` how the ensemble came to rest before it was compared.
     """
 
     names: tuple[str, ...]
@@ -118,3 +119,4 @@ class Comparison:
     members: int
     diverged: int
     outside: float
+    settling: Settling | None = None

@@ -10,7 +10,6 @@ from .._core.types import Matrix
 from ..estimate.mobility.evidence import Estimate
 from ..model import LangevinModel
 from ..statistics.integral_time import integral_time
-from .findings.verdict import metric_level
 from .validation import Validation
 from .validation import metric_rows as listed_metrics
 from .views import worst
@@ -19,6 +18,18 @@ MOST_MATRIX = 12
 MOST_ROWS = 20
 _MOST_FIELDS = 3
 _ALL_ENTRIES = 2
+
+# The test that judges each metric.
+_JUDGED_BY = {
+    "stein_error": "score",
+    "pdf_kl_mean": "steady state",
+    "pdf_kl_max": "steady state",
+    "covariance_error": "steady state",
+    "acf_rmse": "time scales",
+    "increment_error": "increments",
+    "pdf_kl_original": "original variables",
+}
+_READING = {"ok": "good", "note": "undecided", "warning": "care", "stop": "poor"}
 
 MEANING = {
     "mobility_error": "distance of Φ from the exact mobility, relative",
@@ -73,14 +84,15 @@ def stein(validation: Validation) -> dict[str, Any]:
 
 
 def metric_rows(validation: Validation) -> list[dict[str, str]]:
-    """List every metric with its error, its sampling error and what it means."""
+    """List every metric with its error, its sampling error, what it means and how its aspect was judged."""
+    judged = {f.name: _READING[f.level] for f in validation.verdict.findings if f.p is not None}
     return [
         {
             "name": name,
             "meaning": MEANING[name],
             "value": typeset(plus_minus(value, error)),
             "floor": "" if sampling is None else typeset(short(sampling)),
-            "level": ("good", "care", "poor")[metric_level(name, validation)],
+            "level": judged.get(_JUDGED_BY.get(name, ""), "–"),
         }
         for name, value, error, sampling in listed_metrics(validation.metrics)
     ]

@@ -24,7 +24,11 @@ from ..statistics.densities import SeriesStatistics, comparison_lags, histogram_
 from ..statistics.integral_time import error_groups, integral_times
 from .curves import Curve, from_dataset, to_dataset
 from .fields_view import FieldsView
+from .findings import aspects
+from .findings.aspects import Aspect
+from .findings.notes import relative_error
 from .findings.verdict import Verdict, judge
+from .settle import Settling, simulate_steadily
 from .sides import Comparison, OriginalVariables, Sides, with_sampling_errors
 from .views import VariablesView, View
 
@@ -32,7 +36,7 @@ if TYPE_CHECKING:
     import xarray as xr
 
 _MEMBERS = 512
-_MODEL_SAMPLES = 600_000
+_MODEL_SAMPLES = (100_000, 600_000)  # fewest and most, where the data have fewer or more
 _OF_THE_LINE = ("edges", "tails")
 _REACH = 2 / 3  # of a simulated path: longer lags would have few pairs in it, or none
 
@@ -71,7 +75,9 @@ class Validation:
     sides : Sides, optional
         Data, simulated paths and their statistics; None if the validation was read from a file.
     stated_diagnosis : Diagnosis, optional
-        What was already found out about the data; otherwise they are diagnosed when the report needs it.
+        What was already found out about the data; otherwise they are diagnosed for the verdict.
+    tests : tuple of Aspect
+        Joint tests of steady state and time scales, on which the verdict rests.
 
     Examples
     --------
@@ -92,6 +98,7 @@ class Validation:
     exact_mobility: Matrix | None = None
     sides: Sides | None = None
     stated_diagnosis: Diagnosis | None = None
+    tests: tuple[Aspect, ...] = ()
 
     @property
     def data(self) -> TimeSeries:
@@ -158,7 +165,7 @@ class Validation:
 
     def summary(self) -> str:
         """Return the verdict and the metrics as text."""
-        lines = [*self.verdict.sentences, ""]
+        lines = [*self.verdict.sentences, "", *self.verdict.details(), ""]
         for name, value, error, sampling in metric_rows(self.metrics):
             against = "" if sampling is None else f"   (data against data: {sampling:.4f})"
             lines.append(f"{name:18s} {value:.4f} ± {error:.4f}{against}")
@@ -188,6 +195,7 @@ class Validation:
         diagnosis = None if self.diagnosis is None else self.diagnosis.to_dict()
         exact = None if self.exact_mobility is None else np.asarray(self.exact_mobility).tolist()
         told = {"metrics": self.metrics, "comparison": asdict(self.comparison), "diagnosis": diagnosis}
+        told["tests"] = [test.to_dict() for test in self.tests]
         attributes = {name: json.dumps(value) for name, value in {**told, "exact_mobility": exact}.items()}
         return to_dataset(self.curves, {"effective_langevin": version("effective-langevin"), **attributes})
 
@@ -229,6 +237,8 @@ class Validation:
             json.loads(told[name]) for name in ("metrics", "comparison", "diagnosis", "exact_mobility")
         )
         listed: dict[str, Any] = {name: tuple(v) if isinstance(v, list) else v for name, v in sizes.items()}
+        settling = sizes.get("settling")
+        listed["settling"] = Settling(**settling) if settling else None
         return cls(
             metrics,
             model,
@@ -237,6 +247,7 @@ class Validation:
             _view(model, None),
             None if exact is None else np.array(exact),
             stated_diagnosis=None if diagnosis is None else Diagnosis.from_dict(diagnosis),
+            tests=tuple(Aspect.from_dict(test) for test in json.loads(told.get("tests", "[]"))),
         )
 
     def __repr__(self) -> str:
@@ -251,7 +262,7 @@ class Validation:
             for name, value, error, sampling in metric_rows(self.metrics)
         ]
         table = html.table(["metric", "value ± s.e.", "data against data"], rows)
-        facts = [(name, words) for name, _, words in (sentence.partition(": ") for sentence in rest[:4])]
+        facts = [(name, words) for name, _, words in (sentence.partition(": ") for sentence in rest)]
         return html.card(opening, facts, table, note='More: .summary(), .report("report.html")')
 
 
@@ -268,6 +279,8 @@ def validate(
 ) -> Validation:
     """Simulate a model and compare its statistics with those of a series.
 
+    The ensemble starts at states of the data and runs until its law stands still, before it is compared.
+
     Parameters
     ----------
     model : LangevinModel
@@ -280,13 +293,13 @@ def validate(
     members : int, optional
         Number of simulated paths, by default 512.
     duration : float, optional
-        Length of each path. By default the paths together have about as many samples as the data.
+        Length of each path. By default the paths together have as many samples as the data, 1e5 to 6e5.
     exact_mobility : array of shape (var, var), optional
         The true mobility; adds the metric `mobility_error`.
     simulation : mapping, optional
         Further options of `LangevinModel.simulate`, such as `stepper` or `step`.
     diagnosis : Diagnosis, optional
-        What `diagnose` found in the data, for the report. By default they are diagnosed when the report needs it.
+        What `diagnose` found in the data, for the report. By default they are diagnosed for the verdict.
 
     Returns
     -------
@@ -310,9 +323,10 @@ def validate(
     times = integral_times(series.map(standard).segments, series.dt)
     lags = comparison_lags(times, series.segments, series.dt)
     members = _MEMBERS if members is None else checks.integer_at_least("members", members, 1)
-    frames = max(2 * int(lags[-1]), min(series.n_samples, _MODEL_SAMPLES) // members, 100)
+    frames = max(2 * int(lags[-1]), int(np.clip(series.n_samples, *_MODEL_SAMPLES)) // members, 100)
     options = {"dt": series.dt, "transformed": True, **(simulation or {})}
-    simulated = model.simulate(duration or frames * series.dt, members=members, seed=seed, **options)
+    span = duration or frames * series.dt
+    simulated, settling = simulate_steadily(model, span, float(times.max()), members=members, seed=seed, **options)
     paths = embed_angles(simulated)
     lags = lags[lags <= _REACH * min(len(s) for s in paths.segments)]
     edges = histogram_edges(series.stacked())
@@ -324,8 +338,21 @@ def validate(
     metrics |= original.metrics() if original else {}
     sides = Sides(series, paths, data_statistics, model_statistics, times, standard, original)
     view = _view(model, sides)
-    sizes = _sizes(series, paths, times, members, view)
-    return Validation(metrics, model, view.curves(), sizes, view, exact_mobility, sides, diagnosis)
+    sizes = replace(_sizes(series, paths, times, members, view), settling=settling)
+    result = Validation(metrics, model, view.curves(), sizes, view, exact_mobility, sides, diagnosis)
+    return replace(result, tests=_tests(result))
+
+
+def _tests(result: Validation) -> tuple[Aspect, ...]:
+    """Test steady state and time scales, and the densities of the original variables where there are some."""
+    sides, groups = result._sides, result.comparison.groups
+    names = [str(name) for name in result.view.labels()["variable"][1]]
+    tests = [
+        aspects.steady_state(sides, names, groups),
+        aspects.time_scales(sides, names, groups, relative_error(result)),
+    ]
+    original = [aspects.original_variables(sides.original, groups)] if sides.original else []
+    return (*tests, *original)
 
 
 def _view(model: LangevinModel, sides: Sides | None) -> View:

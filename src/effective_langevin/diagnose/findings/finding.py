@@ -35,6 +35,8 @@ class Finding:
         What to do about it.
     numbers : mapping of str to Quantity, default {}
         The values, standard errors and units that the sentences rest on.
+    statistic, p : float, optional
+        Of a test: its statistic, and the chance of one so large if nothing is wrong.
 
     Examples
     --------
@@ -48,6 +50,8 @@ class Finding:
     meaning: str
     advice: str = ""
     numbers: Mapping[str, Quantity] = field(default_factory=dict)
+    statistic: float | None = None
+    p: float | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain data, ready for JSON; values that are not finite become None."""
@@ -55,7 +59,7 @@ class Finding:
         numbers = {
             name: {"value": plain(q.value), "error": plain(q.error), "unit": q.unit} for name, q in self.numbers.items()
         }
-        return {**words, "numbers": numbers}
+        return {**words, "numbers": numbers, "statistic": self.statistic, "p": self.p}
 
     @classmethod
     def from_dict(cls, content: Mapping[str, Any]) -> "Finding":

@@ -6,9 +6,9 @@ import numpy as np
 
 from ...model import LangevinModel
 from ...statistics.resampling import critical
-from .thresholds import CIRCULATION_CHANCE
 
 _ASSUMED_GROUPS = 20
+_CHANCE = 0.0027  # of a circulation that is not there: three standard errors for a single pair
 
 
 @dataclass(frozen=True)
@@ -39,5 +39,5 @@ def check_circulation(model: LangevinModel, groups: int | None = None) -> Circul
     size = np.abs(phi[rows, columns]) / np.maximum(error[rows, columns], np.finfo(float).tiny)
     groups = model.mobility.evidence.blocks or groups or _ASSUMED_GROUPS
     top = int(np.argmax(size))
-    limit = critical(groups, len(rows), CIRCULATION_CHANCE)
+    limit = critical(groups, len(rows), _CHANCE)
     return CirculationTest(int(rows[top]), int(columns[top]), float(size[top]), limit, groups)

@@ -12,11 +12,14 @@ from ...diagnose import Finding
 from ...model import LangevinModel
 from ...statistics.resampling import GROUPS, critical
 from ..curves import Curve, basin_name
-from . import thresholds as t
 
 if TYPE_CHECKING:
     from ..validation import Validation
 
+_STEP_CHANCE = 0.002  # of state-dependent steps that are not there
+_STEP_SIZE = 0.25  # of the mean squared step: smaller differences are not mentioned
+_FAST_ANGLE = 0.1  # correlation left after one sampling interval, below which a mobility is a lower bound
+_TREND, _TREND_ERRORS = 0.1, 2.0  # change of Phi with the horizon that is mentioned: relative, and in standard errors
 _FIFTHS = {
     "value": ("lowest", "second", "middle", "fourth", "highest"),
     "radius": ("innermost", "second", "middle", "fourth", "outermost"),
@@ -132,7 +135,8 @@ def step_sizes(curve: Curve) -> Finding | None:
         "constant mobility does not allow this: the noise depends on the state, or the motion over that time is more "
         "than noise."
     )
-    return Finding("state-dependent steps", "note", meaning)
+    advice = "`el.fit(series, mobility=el.StateDependent())` (`--mobility state-dependent`)."
+    return Finding("state-dependent steps", "warning", meaning, advice)
 
 
 def clearest_step(curve: Curve) -> tuple[int, int] | None:
@@ -141,7 +145,7 @@ def clearest_step(curve: Curve) -> tuple[int, int] | None:
         return None
     gap, error = curve.data - curve.model, np.hypot(curve.data_error, curve.model_error)
     size = np.abs(gap) / np.maximum(error, 1e-12)
-    real = (size > critical(GROUPS, gap.size, t.STEP_CHANCE)) & (np.abs(gap) > t.STEP_SIZE)
+    real = (size > critical(GROUPS, gap.size, _STEP_CHANCE)) & (np.abs(gap) > _STEP_SIZE)
     if not real.any():
         return None
     kind, variable, _ = np.unravel_index(int(np.argmax(np.where(real, np.abs(gap), 0))), gap.shape)
@@ -191,6 +195,54 @@ def variance_correction(validation: "Validation") -> Finding | None:
     return Finding("variance correction", "note", meaning)
 
 
+def mobility(validation: "Validation") -> Finding:
+    """How well Phi is known, and what was done to it."""
+    evidence, metrics, unit = validation.model.mobility.evidence, validation.metrics, "%"
+    parts = [f"Phi is known to {short(100 * relative_error(validation))} {unit} (sampling error)"]
+    if "mobility_error" in metrics:
+        off = plus_minus(100 * metrics["mobility_error"], 100 * metrics["mobility_error_se"])
+        parts.append(f"it differs from the exact one by {off} {unit}")
+    if (trend := _horizon_trend(validation)) > _TREND:
+        parts.append(f"from the shortest to the longest horizon it changes by {short(100 * trend)} {unit}")
+    if evidence.lifted_by > 0:
+        parts.append(
+            f"its diffusion was not positive definite, and it was changed by {short(100 * evidence.lifted_by)} {unit}"
+        )
+    return Finding("mobility", "note", f"{'; '.join(parts)}.")
+
+
+def relative_error(validation: "Validation") -> float:
+    """Return |standard error of Phi| / |Phi| in standardised units, where entries are comparable."""
+    standard, mobility = validation.view.standard_mobility, validation.model.mobility
+    found = np.linalg.norm(standard(mobility.standard_error)) / np.linalg.norm(standard(mobility.matrix))
+    return float(np.nan_to_num(found))
+
+
+def _horizon_trend(validation: "Validation") -> float:
+    """Return the relative change of Phi(T) from the shortest to the longest horizon; zero when errors explain it."""
+    found, standard = validation.model.mobility.evidence.horizon, validation.view.standard_mobility
+    if found is None or found.phi is None or found.standard_error is None:
+        return 0.0
+    phi, error = standard(found.phi), standard(found.standard_error)
+    change, noise = np.linalg.norm(phi[-1] - phi[0]), np.linalg.norm(error[[0, -1]])
+    size = float(change / np.linalg.norm(standard(validation.model.mobility.matrix)))
+    return size if change > _TREND_ERRORS * noise else 0.0
+
+
+def moving(validation: "Validation") -> Finding | None:
+    """The law of the ensemble had not come to rest."""
+    found = validation.comparison.settling
+    if found is None or not found.moving:
+        return None
+    time = f"{found.time:.3g}{after_number(validation.comparison.time_unit)}"
+    meaning = (
+        f"the ensemble has not reached a steady state of its own after {time}: a probability still changed by "
+        f"{short(found.change)} in the last half of that (p = {found.p:.1g})."
+    )
+    advice = f"`el.validate(model, series, duration={found.time * 10:.3g})` to see more of it."
+    return Finding("steady state of the model", "warning", meaning, advice)
+
+
 def data_used(validation: "Validation") -> Finding:
     """How much was compared with how much, and what was left out."""
     sizes = validation.comparison
@@ -205,7 +257,17 @@ def data_used(validation: "Validation") -> Finding:
     return Finding("data", "note", meaning)
 
 
-NOTES = (forced, variables, angles, regime, state_dependence, unresolved_modes, denoised, variance_correction)
+NOTES = (
+    forced,
+    moving,
+    state_dependence,
+    variables,
+    angles,
+    regime,
+    unresolved_modes,
+    denoised,
+    variance_correction,
+)
 
 
 def _basin_words(curve: Curve) -> str:
@@ -227,7 +289,7 @@ def _basin_words(curve: Curve) -> str:
 def _fast_angles(model: LangevinModel) -> list[str]:
     """Name the angles whose motion is mostly over within one sampling interval."""
     left = model.mobility.evidence.left_after_one_step
-    names = [] if left is None else [name for name, rest in zip(model.names, left) if rest < t.FAST_ANGLE]
+    names = [] if left is None else [name for name, rest in zip(model.names, left) if rest < _FAST_ANGLE]
     if not names:
         return []
     return [

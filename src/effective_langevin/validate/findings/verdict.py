@@ -1,30 +1,36 @@
-"""The verdict: a few plain sentences on what a model can be used for, with the numbers they rest on."""
+"""The verdict in three lines: what a model can be used for and why, what could have been detected, what to do next.
 
-from collections.abc import Mapping
+Every rule that can turn it is a test with a stated level. Each aspect is tested against what is small (5 % over all
+aspects, Holm) and against what is large (1 %); that it is smaller than large is shown at 5 %. The tests of the
+diagnosis and of state-dependent steps have their own levels of 0.2 %.
+"""
+
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, get_args
 
 import numpy as np
 
-from ..._core.format import after_number, listed, plus_minus, short
+from ..._core.format import listed, plus_minus, short
 from ...diagnose import Finding
 from ...diagnose.findings.finding import Level, Quantity
-from . import notes
-from . import thresholds as t
+from ...statistics.joint_tests import holm
+from ...statistics.resampling import FALSE_ALARM
+from . import aspects, notes
+from .aspects import POOR_CHANCE, USABLE_CHANCE, Aspect, size_words
 from .circulation import check_circulation
 
 if TYPE_CHECKING:
     from ..validation import Validation
 
-GOOD, CARE, POOR = range(3)
-WORDS = ("Good", "Usable with care", "Not to be trusted")
-OVERALL: tuple[Literal["good", "usable", "poor"], ...] = ("good", "usable", "poor")
-_LEVELS: tuple[Level, ...] = ("ok", "warning", "stop")
-
-_HORIZON_RULES = {
-    "limit": ", and its limit at the shortest times was used",
-    "finite": "; it is an effective value, taken where its rise with the horizon ends or the response changes sign",
-}
+VerdictLevel = Literal["good", "usable", "undecided", "poor"]  # the later ones outweigh the earlier ones
+ORDER: tuple[VerdictLevel, ...] = get_args(VerdictLevel)
+WORDS = {"good": "Good", "usable": "Usable with care", "undecided": "Undecided", "poor": "Not to be trusted"}
+FINDING_LEVEL: dict[VerdictLevel, Level] = {"good": "ok", "usable": "warning", "undecided": "note", "poor": "stop"}
+_FROM_FINDING: dict[Level, VerdictLevel] = {"ok": "good", "note": "good", "warning": "usable", "stop": "poor"}
+_CARRIED = ("stationarity", "seasonality", "measurement noise", "motion blur")  # of the diagnosis
+_FEW_GROUPS = 10
+_SEEN = 3.0  # standard errors from which a difference is mentioned though it does not matter
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -33,204 +39,211 @@ class Verdict:
 
     Parameters
     ----------
-    level : {"good", "usable", "poor"}
-        The overall level.
+    level : {"good", "usable", "undecided", "poor"}
+        The overall level; "undecided" where the data are too short to tell.
     headline : str
-        One sentence: the level, and why.
+        The level, and the difference that decides.
+    detectable : str
+        How large a difference would have been detected.
+    next_step : str
+        What to do next, as a call.
     findings : tuple of Finding
-        What is known about steady state, time scales, score and mobility, and what else is worth knowing.
+        One for each test, with its `statistic` and `p`, and what else is worth knowing.
+    border : bool, default False
+        Whether another seed of the simulation may change the level.
     """
 
-    level: Literal["good", "usable", "poor"]
+    level: VerdictLevel
     headline: str
+    detectable: str
+    next_step: str
     findings: tuple[Finding, ...]
+    border: bool = False
 
     @property
     def sentences(self) -> list[str]:
-        """The headline, then one entry for each finding."""
-        told = (f"{f.name[:1].upper()}{f.name[1:]}: {f.meaning} {f.advice}".strip() for f in self.findings)
-        return [self.headline, *told]
+        """Headline, detectable size and next step."""
+        return [self.headline, self.detectable, f"Next: {self.next_step}"]
+
+    def details(self) -> list[str]:
+        """Return one line for each finding."""
+        return [f"{f.name[:1].upper()}{f.name[1:]}: {f.meaning} {f.advice}".strip() for f in self.findings]
 
     def __str__(self) -> str:
         return "\n".join(self.sentences)
 
     def __repr__(self) -> str:
-        return f"Verdict({self.level!r}, {len(self.findings)} findings: {self.headline})"
-
-
-@dataclass(frozen=True, eq=False)
-class _Aspect:
-    """One aspect of the model: its level, the reason in half a sentence, the full sentence, and the metrics behind it.
-
-    It is undecided if the difference is large but so are the sampling errors.
-    """
-
-    name: str
-    level: int
-    reason: str
-    sentence: str
-    metrics: tuple[str, ...] = ()
-    undecided: bool = False
-    advice: str = ""
-
-    def finding(self, metrics: Mapping[str, float]) -> Finding:
-        numbers = {name: Quantity(metrics[name], metrics[f"{name}_se"]) for name in self.metrics}
-        return Finding(self.name, _LEVELS[self.level], self.sentence, self.advice, numbers=numbers)
+        return f"Verdict({self.level!r}, {len(self.findings)} findings{', at the border' * self.border})"
 
 
 def judge(validation: "Validation") -> Verdict:
-    """Judge steady state, time scales, score, mobility and increments, and collect what else is worth knowing."""
+    """Judge all aspects together, and collect what else is worth knowing."""
+    error = notes.relative_error(validation)
+    tests = [*validation.tests, *aspects.of_curves(validation, error), aspects.score(validation.model)]
     told = [found for note in notes.NOTES if (found := note(validation))]
-    names = {found.name for found in told}
-    times = _time_scales(validation, "state-dependent steps" in names)
-    aspects = (_steady_state(validation), times, _score(validation), _mobility(validation), *_increments(validation))
-    level = POOR if "forced" in names else _overall_level(aspects)
-    judged = (a.finding(validation.metrics) for a in aspects)
-    rest = (_circulation(validation), notes.data_used(validation), *_hints(validation, aspects[0].level, times.level))
-    findings = (*judged, *told, *(found for found in rest if found))
-    return Verdict(OVERALL[level], _headline(aspects, level, "forced" in names), findings)
+    carried = [*_from_diagnosis(validation), *(f for f in told if f.level in ("warning", "stop"))]
+    fewer, found, more = (_Judgement(tests, _levels(tests, shift), carried) for shift in range(3))
+    level = found.level if validation.tests else "undecided"
+    others = {other.level for other in (fewer, more)} - {level} if validation.tests else set()
+    edge = f' At the border: another seed may say "{WORDS[max(others, key=ORDER.index)]}".' if others else ""
+    findings = [_finding(test, judged, validation) for test, judged in zip(tests, found.levels)]
+    findings += [*carried, *(f for f in told if f not in carried), *_rest(validation, tests)]
+    reason = found.reason() if validation.tests else "the tests were not run. Validate again."
+    return Verdict(
+        level,
+        f"{WORDS[level]}: {reason}{edge}",
+        _detectable(tests),
+        _next_step(validation, found),
+        tuple(findings),
+        bool(others),
+    )
 
 
-def _headline(aspects: tuple[_Aspect, ...], level: int, forced: bool) -> str:
-    steady, times = aspects[:2]
-    if forced:
+@dataclass(frozen=True, eq=False)
+class _Judgement:
+    """Tests with their levels, and findings that were carried over from the diagnosis and the notes."""
+
+    tests: Sequence[Aspect]
+    levels: Sequence[VerdictLevel]
+    carried: Sequence[Finding]
+
+    @property
+    def level(self) -> VerdictLevel:
+        """The level that outweighs all others; in a record that drifts, errors are large for that reason."""
+        levels = [*self.levels, *map(_level_of, self.carried)]
+        drifts = any(f.name == "stationarity" and _level_of(f) != "undecided" for f in self.carried)
+        return max((level for level in levels if not drifts or level != "undecided"), key=ORDER.index)
+
+    def deciding(self) -> Finding | Aspect:
+        """Return what made the level: a finding that was carried over, or the test with the smallest chance."""
+        for finding in self.carried:
+            if _level_of(finding) == self.level:
+                return finding
+        tests = [test for test, found in zip(self.tests, self.levels) if found == self.level]
+        return min(tests, key=lambda test: test.outcomes[1].p_large if self.level == "poor" else test.p)
+
+    def reason(self) -> str:
+        """Name what decides, with its size and its chance."""
+        found = self.deciding()
+        if isinstance(found, Finding):
+            first, _, _ = found.meaning.partition(". ")
+            return f"{first[:1].lower()}{first[1:].rstrip('.')} ({found.name})."
+        if self.level == "good":
+            number = len(self.tests)
+            return f"no difference that matters was detected in {number} tests. Nearest to a limit: {found.words()}."
+        if self.level == "undecided":
+            short_of = listed([f"the {t.name}" for t, level in zip(self.tests, self.levels) if level == "undecided"])
+            seen = [t.name for t, level in zip(self.tests, self.levels) if level == "usable"]
+            seen += [f.name for f in self.carried]
+            detected = f" Detected all the same: {listed(seen)}." if seen else ""
+            return f"the data are too short to judge {short_of}; {found.words()}.{detected}"
+        chance = found.outcomes[1].p_large if self.level == "poor" else found.p
+        return f"{found.words()} ({found.name}, {_chance(chance)})."
+
+
+def _levels(tests: Sequence[Aspect], shift: int) -> list[VerdictLevel]:
+    """Return the level of each aspect; the score is fatal only where another test sees a difference, too."""
+    outcomes = [test.outcomes[shift] for test in tests]
+    large = holm([o.p_large for o in outcomes], POOR_CHANCE)
+    off = holm([o.p_small for o in outcomes], USABLE_CHANCE)
+    witnessed = any(found for test, found in zip(tests, off) if test.name != "score")
+    levels: list[VerdictLevel] = []
+    for test, outcome, is_large, is_off in zip(tests, outcomes, large, off):
+        poor = is_large and (test.name != "score" or witnessed)
+        levels.append("poor" if poor else "usable" if is_off else "good" if outcome.shown else "undecided")
+    return levels
+
+
+def _level_of(finding: Finding) -> VerdictLevel:
+    """Return the level that a finding asks for; a short record that could be a random walk leaves it undecided."""
+    chance = finding.numbers.get("corrected_p")
+    if finding.name == "stationarity" and (chance is None or chance.value > FALSE_ALARM):
+        return "undecided"
+    return _FROM_FINDING[finding.level]
+
+
+def _from_diagnosis(validation: "Validation") -> list[Finding]:
+    """Return what the diagnosis found to spoil a model of this series."""
+    known = validation.diagnosis.findings if validation.diagnosis else ()
+    return [f for f in known if f.name in _CARRIED and f.level in ("warning", "stop")]
+
+
+def _finding(test: Aspect, level: VerdictLevel, validation: "Validation") -> Finding:
+    small, large = (size_words(test.kind, limit) for limit in test.limits)
+    outcome, words = test.outcomes[1], test.words()
+    seen = "a difference, but not" if abs(test.gap) > _SEEN * test.error else "no difference detected"
+    meaning = {
+        "good": f"{seen} beyond {small}. Nearest to it: {words}.",
+        "usable": f"{words}; beyond {small} with {_chance(outcome.p_small)}.",
+        "undecided": f"{words}; the data are too short to tell whether this is below {large}.",
+        "poor": f"{words}; beyond {large} with {_chance(outcome.p_large)}.",
+    }[level]
+    advice = "" if level == "good" else _advice(validation, test.name)
+    numbers = {"difference": Quantity(test.gap, test.error)}
+    numbers |= {f"detectable {kind}": Quantity(size) for kind, size in test.detectable.items()}
+    statistic = (abs(test.gap) - test.limits[0]) / max(test.error, 1e-12)
+    return Finding(test.name, FINDING_LEVEL[level], meaning, advice, numbers, statistic, test.p)
+
+
+def _detectable(tests: Sequence[Aspect]) -> str:
+    """Say how large a difference would have been detected, in what people look at first."""
+    found = {kind: size for test in tests for kind, size in test.detectable.items()}
+    shown = [kind for kind in ("probability", "covariance", "correlation time", "correlation") if kind in found]
+    sizes = listed([f"{size_words(kind, found[kind])} in a {kind}" for kind in shown], 4)
+    return f"Detectable: a difference of {sizes}." if shown else "Detectable: nothing was tested."
+
+
+def _next_step(validation: "Validation", found: _Judgement) -> str:
+    if not validation.tests:
+        return "`el.validate(model, series)`."
+    if found.level == "good":
+        return "`el.predict_held_out(series)`, a stricter test."
+    deciding = found.deciding()
+    if isinstance(deciding, Finding):
+        return deciding.advice or "`el.diagnose(series)`."
+    if found.level == "undecided":
+        return f"{_advice_to_record(deciding)} Until then `el.fit(series, score=el.Gaussian())`, the simplest model."
+    return _advice(validation, deciding.name)
+
+
+def _advice_to_record(test: Aspect) -> str:
+    """Say how much longer the record should be for a good model to be called one."""
+    large = test.limits[1]
+    if not np.isfinite(large):
+        return "Use a longer record."
+    longer = max(2, round((2 * test.error / (0.5 * large)) ** 2))
+    return f"Use a record about {longer} times as long." if longer < 1000 else "Use a much longer record."
+
+
+def _advice(validation: "Validation", name: str) -> str:
+    """Return one call that is likely to help."""
+    model = validation.model
+    gaussian = model.provenance.get("score", {}).get("kind") == "Gaussian" or model.score.gaussian_used
+    constant = model.fields is None
+    if name in ("steady state", "original variables", "score"):
         return (
-            f"{WORDS[POOR]}: the fit was forced although the series is not stationary, so the statistics below "
-            "describe this record only."
+            "`el.fit(series, score=el.KGMM())` (`--score kgmm`): a Gaussian score has a Gaussian steady state only."
+            if gaussian
+            else "`el.fit(series, score=el.DenoisingScore())` (`--score denoising`), or more samples."
         )
-    if level == GOOD:
-        return f"Good: {steady.reason}, and {times.reason}."
-    blamed = [a.reason for a in aspects if a.level >= level and not a.undecided]
-    undecided = [f"the {a.name}" for a in aspects if a.undecided]
-    if undecided:
-        blamed.insert(0, f"the data are too short to judge {listed(undecided)}")
-    praise = [f"{steady.reason}, but"] if steady.level == GOOD else []
-    return f"{WORDS[level]}: {' '.join([*praise, '; '.join(blamed)])}."
+    if name == "increments" and model.mobility.evidence.ballistic:
+        return "use paths at longer intervals, `model.simulate(..., dt=...)`: the series is smooth, a diffusion is not."
+    if constant:
+        return "`el.fit(series, mobility=el.StateDependent())` (`--mobility state-dependent`)."
+    return "`el.fit(series, preprocess=[el.preprocess.DelayEmbedding([1])])` (`--delay 1:1`): the process has memory."
 
 
-def _overall_level(aspects: tuple[_Aspect, ...]) -> int:
-    """Return the worst level; wrong time scales alone leave a model that is still right about the steady state."""
-    steady, times, *rest = aspects
-    if steady.undecided and times.undecided:
-        return POOR
-    return max(min(times.level, CARE), steady.level, *(a.level for a in rest))
+def _chance(p: float) -> str:
+    return f"p = {p:.2g}" if p >= 0.001 else "p < 0.001"
 
 
-def metric_level(name: str, validation: "Validation") -> int:
-    """Return the level of one metric on its own."""
-    return _level(validation.metrics[name], _allowed(validation, name), t.LEVELS[name])
+def _rest(validation: "Validation", tests: Sequence[Aspect]) -> list[Finding]:
+    score = next(test for test in tests if test.name == "score")
+    found = (_circulation(validation, score.p > USABLE_CHANCE), notes.mobility(validation), notes.data_used(validation))
+    return [finding for finding in found if finding]
 
 
-def _steady_state(validation: "Validation") -> _Aspect:
-    metrics, view, outside = validation.metrics, validation.view, validation.comparison.outside
-    density = view.density_metric
-    judged = (density, "covariance_error", *(["pdf_kl_original"] if "pdf_kl_original" in metrics else []))
-    parts = [metric_level(name, validation) for name in judged]
-    # Each end of each variable is one in so many independent samples, twice over: a perfect model may reach that.
-    times = view.mean_times(validation.integral_times)
-    by_chance = float(t.DETECTION * 2 * np.sum(2 * times) / validation.comparison.duration)
-    level = max(*parts, _level(outside, by_chance, t.OUTSIDE))
-    share = f"{short(100 * outside)} %" if outside else "none"
-    sentence = (
-        f"{view.density_words(validation)} differs by a KL divergence of "
-        f"{plus_minus(metrics[density], metrics[f'{density}_se'])} nats ({short(metrics[f'{density}_floor'])} between "
-        f"two halves of the data), the covariance by {_percent(validation, 'covariance_error')} "
-        f"({short(100 * metrics['covariance_error_floor'])} % between halves); {share} of the simulated states lie "
-        "beyond the range of the data."
-    )
-    beyond = f", {short(100 * outside)} % of states beyond the data" if level > max(parts) else ""
-    word = ("is reproduced", "is close but not right", "is not reproduced")[level]
-    most = "" if density == "pdf_kl_mean" else "at most "
-    reason = f"the steady state {word} (KL {most}{short(metrics[density])} nats{beyond})"
-    undecided = max(parts) == level == CARE and not any(_detected(validation, name) for name in judged)
-    return _Aspect("steady state", level, reason, sentence, judged, undecided)
-
-
-def _time_scales(validation: "Validation", steps: bool) -> _Aspect:
-    metrics, level = validation.metrics, metric_level("acf_rmse", validation)
-    detected = _detected(validation, "acf_rmse")
-    most, times = validation.view.time_scale_words(validation)
-    acf = validation.curves["acf"]
-    sentence = (
-        f"autocorrelations differ by {plus_minus(metrics['acf_rmse'], metrics['acf_rmse_se'])} rms up to lag "
-        f"{acf['lag'][-1]:.3g}{after_number(acf.unit('lag'))}{most}; two halves of the data differ by "
-        f"{short(metrics['acf_rmse_floor'])}: "
-        f"{'more than sampling errors explain' if detected else 'within sampling errors'}. {times}"
-    )
-    word = ("are right", "are somewhat off", "are wrong")[level]
-    reason = f"the time scales {word} (autocorrelations differ by {short(metrics['acf_rmse'])} rms)"
-    if level > GOOD and steps:
-        reason += ", and the size of the steps depends on the state, which no constant mobility allows"
-    return _Aspect("time scales", level, reason, sentence, ("acf_rmse",), level == CARE and not detected)
-
-
-def _score(validation: "Validation") -> _Aspect:
-    value, error = validation.metrics["stein_error"], validation.metrics["stein_error_se"]
-    level, detected = metric_level("stein_error", validation), _detected(validation, "stein_error")
-    if detected:
-        judgement = ("a fault too small to matter", "the score is somewhat off", "the score is wrong")[level]
-    else:
-        judgement = "the held-out samples are too few to judge it" if level else "no fault beyond sampling errors"
-    sentence = f"Stein's identity holds on held-out samples to {plus_minus(value, error)}: {judgement}."
-    reason = f"the score violates Stein's identity by {short(value)}"
-    return _Aspect("score", level, reason, sentence, ("stein_error",), level == CARE and not detected)
-
-
-def _mobility(validation: "Validation") -> _Aspect:
-    spread, trend = _relative_error(validation), _horizon_trend(validation)
-    evidence = validation.model.mobility.evidence
-    lifted, rule = evidence.lifted_by, evidence.horizon.rule if evidence.horizon else ""
-    sentence, reasons, level = f"Phi is known to {short(100 * spread)} % (sampling error)", [], GOOD
-    metrics = ("mobility_error",) if "mobility_error" in validation.metrics else ()
-    if metrics:
-        level = metric_level("mobility_error", validation)
-        sentence += f" and differs from the exact one by {_percent(validation, 'mobility_error')}"
-        reasons += [f"Phi is off by {_percent(validation, 'mobility_error')}"] * (level > GOOD)
-    if spread > t.MOBILITY_ERROR[0]:
-        reasons.append(f"Phi is known to {short(100 * spread)} % only")
-    if trend > t.HORIZON_TREND[0]:
-        reasons.append(f"Phi depends on the horizon it is inferred from (it changes by {short(100 * trend)} %)")
-        sentence += f"; from the shortest to the longest horizon it changes by {short(100 * trend)} %"
-        sentence += _HORIZON_RULES.get(rule, "")
-    if evidence.ballistic:
-        reasons.append("the series is ballistic at its sampling interval, and Phi an effective value")
-        sentence += "" if trend > t.HORIZON_TREND[0] else _HORIZON_RULES["finite"]
-        level = max(level, CARE)
-    if lifted > 0:
-        reasons.append(f"the inferred diffusion was not positive definite (Phi was changed by {short(100 * lifted)} %)")
-        sentence += f"; its diffusion was not positive definite, and it was changed by {short(100 * lifted)} %"
-    graded = ((spread, t.MOBILITY_ERROR), (trend, t.HORIZON_TREND), (lifted, t.LIFT))
-    level = max(level, *(_level(value, 0.0, levels) for value, levels in graded))
-    return _Aspect("mobility", level, "; ".join(reasons), f"{sentence}.", metrics)
-
-
-def _increments(validation: "Validation") -> list[_Aspect]:
-    """Judge the mean squared increments; files of earlier versions do not have them."""
-    curve, evidence = validation.curves.get("increment"), validation.model.mobility.evidence
-    if curve is None or "increment_error" not in validation.metrics:
-        return []
-    level, detected = metric_level("increment_error", validation), _detected(validation, "increment_error")
-    ratio = np.divide(curve.model, curve.data, out=np.ones(curve.data.shape), where=curve.data > 0)
-    lag, variable = np.unravel_index(int(np.nanargmax(np.abs(ratio - 1))), ratio.shape)
-    over = f"{curve['interval'][lag]:.3g}{after_number(curve.unit('interval'))}"
-    worst = f"the mean squared increment of {curve.labels[variable]} over {over}"
-    floor = short(100 * validation.metrics["increment_error_floor"])
-    sentence = (
-        f"{worst} differs most, by {_percent(validation, 'increment_error')}: it is {ratio[lag, variable]:.2f} times "
-        f"that of the data; two halves of the data differ by {floor} %: "
-        f"{'more than sampling errors explain' if detected else 'within sampling errors'}."
-    )
-    advice = (
-        "The series is smooth at its sampling interval and the paths of a diffusion are not: use them at longer ones."
-        if evidence.ballistic and ratio[lag, variable] > 1
-        else "Simulate with the default `stepper` and `step` if others were given. Otherwise the noise depends on the "
-        "state, each sample has measurement noise, or Phi is off."
-    )
-    reason = f"the increments are off ({worst} is {ratio[lag, variable]:.2f} times that of the data)"
-    return [_Aspect("increments", level, reason, sentence, ("increment_error",), advice=advice if level else "")]
-
-
-def _circulation(validation: "Validation") -> Finding | None:
+def _circulation(validation: "Validation", score_holds: bool) -> Finding | None:
     """Say whether Phi has an antisymmetric part beyond its error."""
     model = validation.model
     if model.dimension == 1:
@@ -246,13 +259,13 @@ def _circulation(validation: "Validation") -> Finding | None:
     entry = f"Phi_A({model.names[found.row]}, {model.names[found.column]}) = {plus_minus(float(phi), float(error))}"
     largest = f"{'The clearest entry, ' if model.dimension > 2 else ''}{entry}{',' if model.dimension > 2 else ''} is "
     largest += f"{short(found.size)} standard errors from zero"
-    if found.groups < t.FEW_GROUPS:
+    if found.groups < _FEW_GROUPS:
         largest += f" (errors known from only {found.groups} independent parts of the record)"
     numbers = {"standard_errors": Quantity(found.size), "limit": Quantity(found.limit), "ratio": Quantity(float(ratio))}
     if not found.significant:
         words = f"not significant. {largest}; {found.limit:.1f} would be needed."
-    elif metric_level("stein_error", validation) > GOOD:
-        words = f"not established. {largest}, but that error takes the score as exact, which it is not or may not be."
+    elif not score_holds:
+        words = f"not established. {largest}, but that error takes the score as exact, which it is not."
     else:
         words = f"significant. {largest}, and |Phi_A| / |Phi_S| is {ratio:.2f} in standardised units."
     return Finding("circulation", "note", words, numbers=numbers)
@@ -266,72 +279,3 @@ def _no_circulation(validation: "Validation") -> str:
     before = mobility.evidence.antisymmetry_before_projection
     size = "" if before is None else f"; inferred without them, |Phi_A| / |Phi_S| would be {short(before)}"
     return f"none: the reflections in the symmetry make Phi_A zero{size}."
-
-
-def _hints(validation: "Validation", steady: int, times: int) -> list[Finding]:
-    """Say what a failure most likely means, and what to do about it."""
-    hints, mobility = [], validation.model.mobility
-    excused = "mobility_error" in validation.metrics and metric_level("mobility_error", validation) > GOOD
-    if _detected(validation, "acf_rmse") and steady < POOR and steady <= times and not excused:
-        exactly = "" if times > GOOD else " exactly, though the difference is small"
-        smooth = ", as smooth motion at the sampling interval has" * mobility.evidence.ballistic
-        meaning = (
-            f"the stationary density is {('', 'nearly ')[steady]}reproduced but the autocorrelations are not: no "
-            f"constant mobility fits these dynamics{exactly}. The mobility depends on the state, or the process has "
-            f"memory{smooth}."
-        )
-        advice = ""
-        if mobility.method != "IntegratedResponse":
-            advice = (
-                f"Or {mobility.method} is biased at this sampling interval: try `mobility=el.IntegratedResponse()`."
-            )
-        hints.append(Finding("constant mobility", "note", meaning, advice))
-    gaussian = validation.model.provenance.get("score", {}).get("kind") == "Gaussian"
-    if gaussian and steady > GOOD and _detected(validation, "pdf_kl_max"):
-        advice = "Fit again with `score=el.KGMM()` or `score=el.DenoisingScore()`."
-        hints.append(Finding("Gaussian score", "note", "it gives a Gaussian steady state only.", advice))
-    return hints
-
-
-def _level(value: float, allowed: float, levels: tuple[float, float]) -> int:
-    """Good if small or not detectable; if large but not detectable the data are too short, which asks for care."""
-    if value <= levels[0]:
-        return GOOD
-    if value <= allowed:
-        return GOOD if value <= levels[1] else CARE
-    return CARE if value <= levels[1] else POOR
-
-
-def _detected(validation: "Validation", name: str) -> bool:
-    return validation.metrics[name] > _allowed(validation, name)
-
-
-def _allowed(validation: "Validation", name: str) -> float:
-    """Return what the metric may reach by sampling errors alone."""
-    metrics = validation.metrics
-    allowed = metrics.get(f"{name}_floor", 0.0) + t.DETECTION * metrics[f"{name}_se"]
-    return allowed + t.DETECTION * t.MOBILITY_GAIN.get(name, 0.0) * _relative_error(validation)
-
-
-def _relative_error(validation: "Validation") -> float:
-    """Return |standard error of Phi| / |Phi| in standardised units, where entries are comparable."""
-    standard, mobility = validation.view.standard_mobility, validation.model.mobility
-    return float(np.linalg.norm(standard(mobility.standard_error)) / np.linalg.norm(standard(mobility.matrix)))
-
-
-def _horizon_trend(validation: "Validation") -> float:
-    """Return the relative change of Phi(T) from the shortest to the longest horizon; zero when errors explain it."""
-    found, standard = validation.model.mobility.evidence.horizon, validation.view.standard_mobility
-    if found is None or found.phi is None or found.standard_error is None:
-        return 0.0
-    phi, error = standard(found.phi), standard(found.standard_error)
-    change, noise = np.linalg.norm(phi[-1] - phi[0]), np.linalg.norm(error[[0, -1]])
-    return (
-        float(change / np.linalg.norm(standard(validation.model.mobility.matrix)))
-        if change > t.DETECTION * noise
-        else 0.0
-    )
-
-
-def _percent(validation: "Validation", name: str) -> str:
-    return f"{plus_minus(100 * validation.metrics[name], 100 * validation.metrics[f'{name}_se'])} %"
