@@ -27,9 +27,10 @@ from effective_langevin.estimate.space import StateSpace
 from effective_langevin.validate.findings.verdict import ORDER
 
 RESULTS = Path(__file__).parent / "results" / "verdict.json"
-SIZES = {300: 60, 2000: 60, 100_000: 10}  # effective samples: replicas of each process and truth
-SHORT, SHORT_REPLICAS = 30, 60
-SEEDS, SEEDED = 3, 12  # seeds of one replica, and replicas that are repeated with them
+# Effective samples: replicas of each process with the right model, and with each that is wrong.
+SIZES = {300: (60, 8), 2000: (40, 8), 100_000: (12, 2)}
+SHORT, SHORT_REPLICAS = 30, 20
+SEEDS, SEEDED = 3, 3  # seeds of one replica, and replicas that are repeated with them
 RECORDS = {30: 1, 300: 1, 2000: 4, 100_000: 50}
 DT = 0.4
 STEEPNESS, TILT = 0.5, 0.2
@@ -277,11 +278,11 @@ def main() -> None:
         truths = ["too short"] if size == SHORT else given.truths
         for truth in truths:
             for name in given.processes:
-                count = given.replicas or (SHORT_REPLICAS if size == SHORT else SIZES[size])
+                count = given.replicas or (SHORT_REPLICAS if size == SHORT else SIZES[size][truth != "right"])
                 cell = measure(truth, name, size, count)
                 results[f"{truth} | {name} | {size}"] = cell
                 above_detectable(results)
-                print(truth, name, size, {k: v for k, v in cell.items() if k != "runs"}, flush=True)
+                print(truth, name, size, {k: cell[k] for k in ("replicas", *ORDER, "border", "blamed")}, flush=True)
                 given.out.write_text(json.dumps(results, indent=1) + "\n")
     given.out.with_suffix(".md").write_text(table(results))
     print(table(results))

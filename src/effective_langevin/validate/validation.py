@@ -340,19 +340,7 @@ def validate(
     view = _view(model, sides)
     sizes = replace(_sizes(series, paths, times, members, view), settling=settling)
     result = Validation(metrics, model, view.curves(), sizes, view, exact_mobility, sides, diagnosis)
-    return replace(result, tests=_tests(result))
-
-
-def _tests(result: Validation) -> tuple[Aspect, ...]:
-    """Test steady state and time scales, and the densities of the original variables where there are some."""
-    sides, groups = result._sides, result.comparison.groups
-    names = [str(name) for name in result.view.labels()["variable"][1]]
-    tests = [
-        aspects.steady_state(sides, names, groups),
-        aspects.time_scales(sides, names, groups, relative_error(result)),
-    ]
-    original = [aspects.original_variables(sides.original, groups)] if sides.original else []
-    return (*tests, *original)
+    return replace(result, tests=aspects.of_samples(sides, view, sizes.groups, relative_error(result)))
 
 
 def _view(model: LangevinModel, sides: Sides | None) -> View:

@@ -31,6 +31,7 @@ from ..curves import Curve
 if TYPE_CHECKING:
     from ..sides import OriginalVariables, Sides
     from ..validation import Validation
+    from ..views import View
 
 # What is small and what is large, and how a size is written.
 LIMITS: dict[str, tuple[float, float]] = {
@@ -156,9 +157,18 @@ def _aspect(
     allowed = found.large if outcomes[1].p_large < POOR_CHANCE else found.small
     place = int(np.argmax(found.sizes(allowed)))
     sizes = (np.abs(found.gap), found.detectable(USABLE_CHANCE / FAMILY))
-    by_kind = ({k: float(max(s[[k == other for other in kinds]])) for k in dict.fromkeys(kinds)} for s in sizes)
-    numbers = (float(values[place]) for values in (data, model, found.gap, found.error))
-    return Aspect(name, kinds[place], labels[place], *numbers, outcomes, *by_kind)
+    largest, detectable = (
+        {k: float(max(s[[k == other for other in kinds]])) for k in dict.fromkeys(kinds)} for s in sizes
+    )
+    one, two, gap, error = (float(values[place]) for values in (data, model, found.gap, found.error))
+    return Aspect(name, kinds[place], labels[place], one, two, gap, error, outcomes, largest, detectable)
+
+
+def of_samples(sides: "Sides", view: "View", groups: int, mobility_error: float) -> tuple[Aspect, ...]:
+    """Test steady state and time scales, and the densities of the original variables where there are some."""
+    names = [str(name) for name in view.labels()["variable"][1]]
+    tests = (steady_state(sides, names, groups), time_scales(sides, names, groups, mobility_error))
+    return (*tests, original_variables(sides.original, groups)) if sides.original else tests
 
 
 def steady_state(sides: "Sides", names: Sequence[str], groups: int) -> Aspect:
@@ -186,7 +196,7 @@ def time_scales(sides: "Sides", names: Sequence[str], groups: int, mobility_erro
         *(lambda w, of=of: _log_times(of(w), tau, ends) for of in (data, model)),
     ) + _Parts(
         ["correlation"] * (len(shown) * len(names)),
-        [f"the autocorrelation of {name} at lag {_time(sides, tau[k])}" for k in shown for name in names],
+        [f"the autocorrelation of {name} at lag {_time(sides, float(t))}" for t in tau[shown] for name in names],
         *(lambda w, of=of: of(w)[shown].ravel() for of in (data, model)),
     )
     # A relative error r of the mobility changes the times by r, and a correlation C(t) by about r t C'(t).
@@ -218,7 +228,7 @@ def score(model: LangevinModel) -> Aspect:
     small, large = LIMITS[kind]
     null = StudentNull(_STEIN_PARTS, 1)
     chances = [null.chance((size - limit) / max(error, 1e-12)) for limit in (small, large)]
-    outcome = Outcome(*chances, True)
+    outcome = Outcome(chances[0], chances[1], True)
     detectable = small + (null.critical(USABLE_CHANCE / FAMILY) + ndtri(POWER)) * error
     return Aspect("score", kind, kind, 0.0, size, size, error, (outcome,) * 3, {kind: size}, {kind: detectable})
 

@@ -236,7 +236,7 @@ def moving(validation: "Validation") -> Finding | None:
         return None
     time = f"{found.time:.3g}{after_number(validation.comparison.time_unit)}"
     meaning = (
-        f"the ensemble has not reached a steady state of its own after {time}: a probability still changed by "
+        f"the simulated ensemble has not reached a steady state after {time}: a probability still changed by "
         f"{short(found.change)} in the last half of that (p = {found.p:.1g})."
     )
     advice = f"`el.validate(model, series, duration={found.time * 10:.3g})` to see more of it."

@@ -110,9 +110,10 @@ class _Judgement:
     @property
     def level(self) -> VerdictLevel:
         """The level that outweighs all others; in a record that drifts, errors are large for that reason."""
-        levels = [*self.levels, *map(_level_of, self.carried)]
+        levels: list[VerdictLevel] = [*self.levels, *map(_level_of, self.carried)]
         drifts = any(f.name == "stationarity" and _level_of(f) != "undecided" for f in self.carried)
-        return max((level for level in levels if not drifts or level != "undecided"), key=ORDER.index)
+        kept: list[VerdictLevel] = [level for level in levels if not drifts or level != "undecided"]
+        return max(kept, key=ORDER.index)
 
     def deciding(self) -> Finding | Aspect:
         """Return what made the level: a finding that was carried over, or the test with the smallest chance."""
