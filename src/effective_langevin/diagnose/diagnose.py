@@ -66,6 +66,7 @@ def diagnose(series: TimeSeries, *, seed: int = 0) -> Diagnosis:
         sample_size.sample_size(moments),
         short_time.sampling_interval(moments, regime),
         short_time.measurement_noise(moments, regime),
+        short_time.motion_blur(moments, regime),
         *([memory.markov(moments, cells, regime)] if cells else []),
         memory.linear_markov(moments, linear, cells),
         stationarity.seasonality(moments, find_lines(moments)),

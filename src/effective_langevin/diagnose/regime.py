@@ -1,20 +1,20 @@
 """The regime: how the series moves over one sampling interval, decided from the evidence on short times.
 
-White noise of variance nu on each sample adds nu to C(0) and to no other lag, so C(tau) extrapolated from tau >= dt to
-zero falls short of C(0) by nu. So does motion that is over within one sampling interval. Only noise makes the past
-informative once the present is known (see `markov`), which tells the two apart.
+Noise on each sample makes C(0) larger, motion blur makes it smaller than lags >= 1 extrapolate to (`nugget`). Motion
+that is over within one sampling interval makes it larger, too. Only noise and blur make the past informative once the
+present is known, with a positive and a negative sign (see `markov`), which tells them from other motion.
 """
 
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Int
 from scipy.special import ndtri
 
 from .._core.types import LagMatrices
-from ..statistics.nugget import Nugget, extrapolate_to_zero
-from ..statistics.regime import BALLISTIC, least_eigenvalue, variation_slopes
-from ..statistics.resampling import FALSE_ALARM, critical
+from ..statistics.nugget import Nugget, extrapolate_to_zero, signs_of_doubt
+from ..statistics.regime import BALLISTIC, is_smooth, least_eigenvalue, variation_slopes
+from ..statistics.resampling import FALSE_ALARM
 from .markov import CellMemory, LinearMemory
 from .moments import SeriesMoments, autocorrelation
 from .thresholds import THRESHOLDS
@@ -31,6 +31,7 @@ class Regime:
     name: str
     white: bool
     noisy: Bool[np.ndarray, " var"]
+    blurred: Bool[np.ndarray, " var"]
     smooth: Bool[np.ndarray, " var"]
     lags: np.ndarray
     slopes: Float[np.ndarray, "octave var_and_all"]
@@ -41,26 +42,29 @@ class Regime:
 
 
 def decide_regime(moments: SeriesMoments, linear: LinearMemory, cells: CellMemory | None) -> Regime:
-    """Decide in the order white noise, measurement noise, smooth motion, coarse sampling: each masks the later ones."""
+    """Decide in the order white noise, noise, blur, smooth motion, coarse sampling: each masks the later ones."""
     lags, slopes, slope_errors = measure_variation(moments)
     nugget = measure_nugget(moments)
-    by_variable, overall = slopes[0, :-1], slopes[0, -1]
-    noisy = noisy_variables(moments, nugget, linear, cells)
-    noise = np.where(noisy, np.clip(nugget.variance, 0, 0.9), 0.0)
-    smooth, all_smooth = by_variable > THRESHOLDS.clearly_smooth, bool(overall > BALLISTIC)
+    by_variable = slopes[0, :-1]
+    smooth, all_smooth = by_variable > THRESHOLDS.clearly_smooth, is_smooth(moments.lagged.mean()[:4])
+    doubt = doubt_lag_zero(moments, nugget, linear, cells)
+    noisy, blurred = doubt > 0, (doubt < 0) & ~smooth & (not all_smooth)
+    noise = np.where(noisy | blurred, np.clip(nugget.variance, None, 0.9), 0.0)
     coarseness, error = step_over_fastest(moments, noise, by_variable > BALLISTIC, all_smooth)
     white = is_white(moments)
     if white:
         name = "white noise / unresolved"
     elif noisy.any():
         name = "measurement noise"
+    elif blurred.any():
+        name = "motion blur"
     elif all_smooth:
         name = "mixed" if (by_variable < -2 * slope_errors[0, :-1]).any() else "ballistic"
     elif smooth.any():
         name = "mixed"
     else:
         name = "coarse" if coarseness.max() > THRESHOLDS.coarse[1] else "diffusive"
-    return Regime(name, white, noisy, smooth, lags, slopes, slope_errors, nugget, coarseness, error)
+    return Regime(name, white, noisy, blurred, smooth, lags, slopes, slope_errors, nugget, coarseness, error)
 
 
 def measure_variation(moments: SeriesMoments) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -85,24 +89,29 @@ def is_white(moments: SeriesMoments) -> bool:
     return bool((np.abs(value) < -ndtri(0.5 * FALSE_ALARM / value.size) * error).all())
 
 
-def noisy_variables(
+def doubt_lag_zero(
     moments: SeriesMoments, nugget: Nugget, linear: LinearMemory, cells: CellMemory | None
-) -> Bool[np.ndarray, " var"]:
-    """Variables with noise on each sample: variance missing at lag zero, and a past that tells more than the present.
+) -> Int[np.ndarray, " var"]:
+    """1 for variables with noise on each sample, -1 for blurred ones, else 0.
 
-    Without a partition, a nonlinear process sampled coarsely would pass for that; so the sampling must be fine as well.
+    C(0) differs from its extrapolation, and the past tells more than the present, with the sign that belongs to it.
+    Without a partition, a nonlinear process sampled coarsely would pass for noise; so the sampling must be fine as
+    well. Blur must show linearly, too.
     """
-    limit = critical(moments.groups, moments.series.dimension)
-    short = nugget.variance > np.maximum(limit * nugget.error, THRESHOLDS.least_noise)
-    memory = linear if cells is None else cells
-    value, error = np.diag(memory.value[0]), np.diag(memory.error[0])
-    remembers = value > np.maximum(limit * error, THRESHOLDS.least_memory)
+
+    def remembered(memory: LinearMemory) -> np.ndarray:
+        value, error = np.diag(memory.value[0]), np.diag(memory.error[0])
+        return signs_of_doubt(value, error, moments.groups, THRESHOLDS.least_memory)
+
+    doubt = signs_of_doubt(nugget.variance, nugget.error, moments.groups, THRESHOLDS.least_noise)
+    doubt = np.where(doubt == remembered(cells or linear), doubt, 0)
+    doubt = np.where((doubt > 0) | (remembered(linear) < 0), doubt, 0)
     if cells is not None:
-        return short & remembers
+        return doubt
     rho, coarse = moments.acf[1:4], THRESHOLDS.coarse[0]
     decay = np.maximum(-np.diff(rho, axis=0), 1e-6)
     fine = (rho[0] > 1 - coarse) | (nugget.variance > 0.5 * (1 - rho[0]))
-    return short & remembers & fine & (np.log(decay[0] / decay[1]) < coarse)
+    return np.where((doubt < 0) | fine & (np.log(decay[0] / decay[1]) < coarse), doubt, 0)
 
 
 def step_over_fastest(

@@ -1,7 +1,9 @@
-"""The nugget: variance at lag 0 that no other lag has, which is noise that is new in every sample.
+"""Is C(0) what lags >= 1 extrapolate to? If not, lag 0 is in doubt.
 
-White noise of variance nu on each sample adds nu to C(0) alone, so that C(tau) extrapolated from tau >= dt to zero
-falls short of C(0) by nu. So does motion that is over within one sampling interval.
+C(0) too large: white noise of variance nu on each sample adds nu to C(0) and to no other lag. So does motion that is
+over within one sampling interval. C(0) too small: each sample is a mean over a part e of the sampling interval (motion
+blur, finite exposure). Of an exponential C(0) exp(-tau/T) that leaves C(0) (1 - e/3T) at lag 0, and at lags >= 1 the
+same decay, larger by the factor (sinh z / z)^2 with z = e/2T. Inertia over less than one sampling interval looks alike.
 """
 
 from collections.abc import Callable
@@ -9,16 +11,19 @@ from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Int
+
+from .resampling import critical
 
 # Degree of the polynomial and number of lags it is fitted to.
 _FITS = ((1, 2), (2, 3), (2, 4), (2, 6), (3, 4), (3, 6), (3, 8), (4, 6), (4, 8), (4, 12), (5, 8), (5, 12))
+DOUBTED_BY_CHANCE = 1e-4
 Jackknifed = Callable[[Callable[[np.ndarray], np.ndarray]], tuple[np.ndarray, np.ndarray]]
 
 
 @dataclass(frozen=True, eq=False)
 class Nugget:
-    """Variance missing from the extrapolation of C(tau) to zero, per variable, in units of C(0)."""
+    """C(0) less its extrapolation from lags >= 1, per variable, in units of C(0)."""
 
     variance: Float[np.ndarray, " var"]
     error: Float[np.ndarray, " var"]
@@ -30,38 +35,50 @@ class Nugget:
         return root, np.minimum(self.error / np.maximum(2 * root, 1e-12), np.sqrt(self.error))
 
 
-def significant_variance(
-    variance: np.ndarray, error: np.ndarray, limit: float, least: float = 0.0
-) -> Float[np.ndarray, " var"]:
-    """Keep the variances of noise beyond `limit` errors and beyond `least`; the others become zero."""
-    return np.where(variance > np.maximum(limit * error, least), variance, 0.0)
+def signs_of_doubt(
+    difference: np.ndarray, error: np.ndarray, groups: int, least: float = 0.0
+) -> Int[np.ndarray, " var"]:
+    """Return 1 where C(0) is too large, -1 where it is too small, 0 where lag 0 is not in doubt.
+
+    The chance of any alarm about a series without fault is `DOUBTED_BY_CHANCE`, over both signs and all variables.
+    """
+    limit = np.maximum(critical(groups, np.size(difference), DOUBTED_BY_CHANCE) * error, least)
+    return np.sign(difference).astype(int) * (np.abs(difference) > limit)
 
 
 def extrapolate_to_zero(jackknifed: Jackknifed, consecutive: int) -> Nugget:
     """C(0) less its extrapolation from lags >= 1, by the polynomial whose error and bias are least together.
 
+    Polynomials are those through the autocorrelations or, where all of them are positive, through their logarithms.
     `jackknifed` maps a function of the autocorrelations (lag, var), of which the first `consecutive` are at lags
     0, 1, 2, ..., to its value and standard error.
     """
-    values, errors, gaps = [], [], []
-    for degree, lags in _FITS:
-        if lags + 2 > consecutive:
-            continue
-        plain, error = jackknifed(lambda acf, d=degree, m=lags: shortfall(acf, d, m))
-        gap, gap_error = jackknifed(
-            lambda acf, d=degree, m=lags: shortfall(acf, d, m) - shortfall(acf, d + 1, max(m, d + 2))
-        )
-        values.append(plain)
-        errors.append(error)
-        gaps.append(np.sqrt(np.maximum(gap**2 - gap_error**2, 0)))
-    total = np.hypot(errors, gaps)
+    fits = [(degree, lags) for degree, lags in _FITS if lags + 2 <= consecutive]
+
+    def values(acf: np.ndarray) -> np.ndarray:
+        found = []
+        for logarithmic in (False, True):
+            for degree, lags in fits:
+                plain = shortfall(acf, degree, lags, logarithmic)
+                found.append([plain, plain - shortfall(acf, degree + 1, max(lags, degree + 2), logarithmic)])
+        return np.array(found)
+
+    value, error = jackknifed(values)
+    # What the next degree changes is bias, as far as it is not noise.
+    bias = np.sqrt(np.maximum(value[:, 1] ** 2 - error[:, 1] ** 2, 0))
+    total = np.nan_to_num(np.hypot(error[:, 0], bias), nan=np.inf)
     best = total.argmin(axis=0), np.arange(total.shape[1])
-    return Nugget(np.array(values)[best], total[best])
+    return Nugget(value[:, 0][best], total[best])
 
 
-def shortfall(acf: Float[np.ndarray, "lag var"], degree: int, lags: int) -> Float[np.ndarray, " var"]:
-    """1 - the value at zero of the polynomial through the autocorrelations at lags 1 to `lags`."""
-    return 1 - _weights_at_zero(degree, lags) @ acf[1 : lags + 1]
+def shortfall(
+    acf: Float[np.ndarray, "lag var"], degree: int, lags: int, logarithmic: bool = False
+) -> Float[np.ndarray, " var"]:
+    """1 - the value at zero of the polynomial through the autocorrelations at lags 1 to `lags`, or their logarithms."""
+    weights, known = _weights_at_zero(degree, lags), acf[1 : lags + 1]
+    if not logarithmic:
+        return 1 - weights @ known
+    return 1 - np.exp(np.clip(weights @ np.log(np.where(known > 0, known, np.nan)), -5, 5))
 
 
 @cache

@@ -19,6 +19,8 @@ from .resampling import jackknife
 # Slope above which a series is smooth, a third of the way from a diffusion (0) to smooth motion (1); below minus this
 # slope noise on each sample dominates the shortest lag.
 BALLISTIC = 0.3
+# Slopes of smooth motion that relaxes fast, and how much smaller the slope is one lag later: see `is_smooth`.
+LEAST_SMOOTH, SMOOTHER = 0.1, 0.42
 _VARIANCE_KEPT = 0.99  # share of the variance in the directions whose fastest decay is looked at
 _MOST_NUMBERS = 8_000_000
 
@@ -37,10 +39,25 @@ class ShortTimeRegime:
 
 def classify_short_times(segments: Sequence[Samples]) -> ShortTimeRegime:
     """Tell smooth motion, with or without noise on each sample, from a diffusion."""
-    slope, beneath = quadratic_variation_slope(segments), slope_beneath_noise(segments)
+    correlation = lagged_moments(segments, segments, range(4)).mean()
+    slope, beneath = float(slopes_from_moments(correlation[:3])[0]), slope_beneath_noise(segments)
     if slope < -BALLISTIC and beneath > BALLISTIC:
         return ShortTimeRegime(beneath, True, True)
-    return ShortTimeRegime(slope, slope > BALLISTIC, False)
+    return ShortTimeRegime(slope, is_smooth(correlation), False)
+
+
+def is_smooth(correlation: LagMatrices) -> bool:
+    """Whether C at lags 0 to 3 is that of smooth motion: its slope falls by much from lag 0 to lag 1.
+
+    Relaxation bends QV(h)/h down at both alike: the two slopes are equal for an exponential, whatever its time. Their
+    difference is 0.41 to 0.59 for inertia over one sampling interval or more, 0.32 to 0.36 if every sample is a mean
+    over the whole interval (motion blur), which leaves lags >= 1 as they are.
+    """
+    decay = _total_decay(correlation[1:])
+    slope = slopes_from_moments(correlation[:3])[0]
+    if slope <= LEAST_SMOOTH or (decay <= 0).any():
+        return bool(slope > BALLISTIC)
+    return bool(slope - slopes_from_moments(correlation[1:])[0] > SMOOTHER)
 
 
 def quadratic_variation_slope(segments: Sequence[Samples]) -> float:

@@ -30,6 +30,11 @@ _REGIMES: dict[str, tuple[Level, str, str]] = {
         "Over one sampling interval, noise on each sample hides the motion.",
         "See `measurement noise`. `el.QuadraticVariation()` would measure the noise of the instrument.",
     ),
+    "motion blur": (
+        "note",
+        "Each sample is a mean over a part of the sampling interval: it moves less than the motion itself.",
+        "See `motion blur`. `el.QuadraticVariation()` would give too small a diffusion.",
+    ),
     "coarse": (
         "note",
         "Much of the motion happens between two samples.",
@@ -89,7 +94,7 @@ def measurement_noise(moments: SeriesMoments, found: Regime) -> Finding:
             "`el.CorrelationFit(skip_zero=True)`. Motion much faster than dt would look the same."
         )
         return Finding("measurement noise", "warning", meaning, advice, numbers)
-    short = nugget.variance > critical(moments.groups, len(names)) * nugget.error
+    short = (nugget.variance > critical(moments.groups, len(names)) * nugget.error) & (nugget.variance < 1)
     if found.white:
         meaning = "White noise and measurement noise look the same: the whole series may be measurement noise."
         return Finding("measurement noise", "ok", meaning, "", numbers)
@@ -102,6 +107,28 @@ def measurement_noise(moments: SeriesMoments, found: Regime) -> Finding:
     limit = float(np.sqrt(np.maximum(nugget.variance, 0) + 2 * nugget.error).max())
     meaning = f"No sign of measurement noise: below {percent(limit)} of the standard deviation."
     return Finding("measurement noise", "ok", meaning, "", numbers)
+
+
+def motion_blur(moments: SeriesMoments, found: Regime) -> Finding:
+    """What C(0) lacks of its extrapolation from lags >= 1, in per cent of C(0)."""
+    names, lost, error = moments.series.names, -found.nugget.variance, found.nugget.error
+    numbers = {"lost_variance": Quantity(lost, error), "blurred": Quantity(found.blurred)}
+    if found.blurred.any():
+        sizes = [f"{n} {percent(lost[i], error[i])}" for i, n in enumerate(names) if found.blurred[i]]
+        meaning = (
+            f"Motion blur: C(0) lies below its extrapolation from longer lags, in per cent of C(0): {listed(sizes)}. "
+            "Each sample is a mean over an exposure, or the motion has inertia shorter than dt."
+        )
+        advice = (
+            "`el.IntegratedResponse()`, the default, leaves out lag 0 by itself. The model is that of the observed "
+            "variable; `model.mobility.of_motion` is the mobility of the motion beneath. Sampling more often does not "
+            "help: a shorter exposure does, or longer lags."
+        )
+        return Finding("motion blur", "note", meaning, advice, numbers)
+    if found.smooth.any() or found.white:
+        return Finding("motion blur", "ok", "Cannot tell: blur does not show beside this motion.", "", numbers)
+    limit = percent(float(np.maximum(lost + 2 * error, 0).max()))
+    return Finding("motion blur", "ok", f"No sign of motion blur: below {limit} of the variance.", "", numbers)
 
 
 def sampling_interval(moments: SeriesMoments, found: Regime) -> Finding:

@@ -77,6 +77,16 @@ class Mobility:
         return 0.5 * (self.matrix - self.matrix.T)
 
     @property
+    def of_motion(self) -> Matrix:
+        """Phi of the motion beneath measurement noise and blur, which the model of the observed variable does not have.
+
+        Relaxation is the same for both, so that Phi goes with the variances: noise adds to that of the data, blur takes
+        from it (`MobilityEvidence.share_of_motion`).
+        """
+        scale = np.sqrt(self.evidence.share_of_motion) * np.ones(len(self.matrix))
+        return self.matrix * np.outer(scale, scale)
+
+    @property
     def noise_factor(self) -> Matrix:
         """Sigma with Sigma Sigma^T = Phi_S: lower triangular, or symmetric where Phi_S is singular."""
         return square_root(self.symmetric)

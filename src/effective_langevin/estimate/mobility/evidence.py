@@ -123,7 +123,8 @@ class MobilityEvidence:
 
     `blocks` of time give the errors. `lifted_by` is the relative change that made the diffusion positive definite.
     `discretisation_bias` is the change of Phi to twice the sampling interval. `measurement_noise` is its standard
-    deviation per variable, `left_after_one_step` what is left of the response of each angle after one interval,
+    deviation per variable, `blur` the share of C(0) by which it lies below its extrapolation from lags >= 1, both
+    standardised. `left_after_one_step` is what is left of the response of each angle after one interval,
     `antisymmetry_before_projection` is |Phi_A| / |Phi_S| before reflections average it away. `extra` holds what other
     packages' estimators want to keep, as plain data.
     """
@@ -135,6 +136,7 @@ class MobilityEvidence:
     integral_times: Vector | None = None
     quadratic_variation_slope: float | None = None
     measurement_noise: Vector | None = None
+    blur: Vector | None = None
     left_after_one_step: Vector | None = None
     antisymmetry_before_projection: float | None = None
     symmetry: SymmetryTest | None = None
@@ -153,6 +155,17 @@ class MobilityEvidence:
     def noisy(self) -> bool:
         """Whether measurement noise was found."""
         return self.measurement_noise is not None and bool(np.any(self.measurement_noise))
+
+    @property
+    def blurred(self) -> bool:
+        """Whether samples are means over an exposure (motion blur)."""
+        return self.blur is not None and bool(np.any(self.blur))
+
+    @property
+    def share_of_motion(self) -> Vector | float:
+        """Variance of the motion beneath measurement noise and blur, in units of the variance of the data."""
+        noise, blur = (0.0 if v is None else v for v in (self.measurement_noise, self.blur))
+        return 1.0 - np.square(noise) + blur
 
     def to_physical(self, convert: ToPhysical) -> "MobilityEvidence":
         """Convert every mobility among the evidence to physical units."""
@@ -223,8 +236,9 @@ class MobilityEvidence:
                 "residual": "D is the integral of the correlations of what the current leaves over.",
             }
             lines += [rules[self.horizon.rule], self.horizon.doubt()]
-        if self.noisy:
-            lines.append("Lag 0 is left out because of measurement noise.")
+        causes = [w for w, there in (("measurement noise", self.noisy), ("motion blur", self.blurred)) if there]
+        if causes:
+            lines.append(f"Lag 0 is left out because of {' and '.join(causes)}. Phi is that of the observed variable.")
         if self.lifted_by:
             lines.append(f"The diffusion was made positive definite by a change of {100 * self.lifted_by:.2g} %.")
         lines += [self.agreement.disagreement if self.agreement else ""]

@@ -23,7 +23,7 @@ from ..._core.types import LagMatrices, Matrix, Samples
 from ...data import TimeSeries
 from ...statistics.integral_time import error_groups, integral_times
 from ...statistics.lags import longest_lag, require_lag
-from ...statistics.nugget import significant_variance
+from ...statistics.nugget import extrapolate_to_zero, signs_of_doubt
 from ...statistics.regime import BALLISTIC, classify_short_times, quadratic_variation_slope
 from ...statistics.resampling import jackknife, jackknife_error, left_out
 from ..score import ScoreFit
@@ -37,7 +37,7 @@ from .evidence import HorizonEvidence
 from .horizon_selection import Combination, candidate_weights, held_out_error, quadrature_error, select_combination
 from .responses import Moments
 
-_SIGNIFICANT = 4.0
+_WITNESS, _RANK = 2.0, 1e-6
 _NOISY_COST = 3.0
 _REACH = 3.0
 
@@ -50,8 +50,9 @@ class IntegratedResponse(MobilityStrategy):
     effect of the smoothing width and most of the sampling error. The response is integrated as a sum of exponentials
     with the rates of the process, plus a spline for the rest (`quadrature`). Phi is the limit T -> 0 of a polynomial
     through Phi(T). Its degree and reach have the least sum of sampling error, trend and quadrature error
-    (`horizon_selection`). If C(0) exceeds what Phi predicts from C(h), there is measurement noise, new in every sample,
-    and lag 0 is left out.
+    (`horizon_selection`). If C(0) is not what Phi predicts from C(h), lag 0 is left out: too large a C(0) is
+    measurement noise, new in every sample, too small a one is motion blur, each sample being a mean over an exposure.
+    Phi is then that of the variable as observed, `Mobility.of_motion` that of the motion beneath.
 
     A ballistic series (smooth at short times, its quadratic variation growing faster than time) has no such limit:
     Phi(T) rises with T from zero. The effective Phi is taken where the rise ends, in each block, or where the response
@@ -91,7 +92,7 @@ class IntegratedResponse(MobilityStrategy):
 
     def infer(self, series: TimeSeries, score: ScoreFit, *, space: StateSpace, key: jax.Array) -> Inference:
         """The score on the data, then what follows from both."""
-        at_clean = score.resolved or quadratic_variation_slope(series.segments) <= BALLISTIC
+        at_clean = score.resolved or not classify_short_times(series.segments).ballistic
         samples = series.stacked()
         values = score.function.over(samples) if at_clean else smoothed_score(score, samples, space.symmetry, key)
         scores = np.split(values, np.cumsum([len(s) for s in series.segments])[:-1])
@@ -185,17 +186,29 @@ def widening_lags(reach: int, series: TimeSeries) -> np.ndarray:
 
 
 def _instantaneous(moments: Moments, symmetry: Symmetry):
-    """Return the best combination of Phi(T), from lag 1 on where there is measurement noise, and the evidence."""
-    clean, noisy = (Combined.of(moments, symmetry, first) for first in (0, 1))
-    nugget, error = jackknife(
-        lambda weights: _excess_at_lag_zero(moments, symmetry, weights, noisy.phi(weights)), moments.groups
+    """Return the best combination of Phi(T), from lag 1 on where lag 0 is in doubt, and the evidence."""
+    clean, without = (Combined.of(moments, symmetry, first) for first in (0, 1))
+    excess, error = jackknife(
+        lambda weights: np.diagonal(_excess_at_lag_zero(moments, symmetry, weights, without.phi(weights))),
+        moments.groups,
     )
-    error = np.hypot(error, _first_step_error(clean))
-    variance = significant_variance(np.diagonal(nugget), np.diagonal(error), _SIGNIFICANT)
+    doubt = signs_of_doubt(excess, np.hypot(error, np.diagonal(_first_step_error(clean))), moments.groups)
+    # A mobility that depends on the state makes Phi(T) drift as well; a past that tells more than the present does not.
+    memory, error = jackknife(lambda weights: _memory(moments.correlation.mean(weights)), moments.groups)
+    doubt = np.where(np.sign(doubt) * memory > _WITNESS * error, doubt, 0)
     # Smooth motion looks like noise to one step, but without lag 0 its mobility is then badly known.
-    if not variance.any() or noisy.combination.error > _NOISY_COST * clean.combination.error:
-        return clean.phi, {**clean.evidence(), "measurement_noise": np.zeros(len(nugget))}
-    return noisy.phi, {**noisy.evidence(), "measurement_noise": np.sqrt(variance)}
+    noisy = (doubt > 0) & (without.combination.error <= _NOISY_COST * clean.combination.error)
+    noise, blur = np.where(noisy, np.sqrt(np.abs(excess)), 0.0), np.zeros(len(doubt))
+    if (doubt < 0).any():
+        blur = np.where(doubt < 0, -extrapolate_to_zero(moments.jackknifed_acf, len(moments.tau)).variance, 0.0)
+    found = without if noisy.any() or blur.any() else clean
+    return found.phi, {**found.evidence(), "measurement_noise": noise, "blur": blur}
+
+
+def _memory(correlation: LagMatrices) -> np.ndarray:
+    """C(2h) - C(h) C(0)^-1 C(h) of each variable: zero without memory, positive with noise, negative with blur."""
+    now, once, twice = correlation[:3]
+    return np.diagonal(twice - once @ np.linalg.pinv(now, rcond=_RANK, hermitian=True) @ once)
 
 
 @dataclass(frozen=True)
