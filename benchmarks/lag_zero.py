@@ -83,7 +83,7 @@ def recovered(x: np.ndarray, time: float) -> dict:
     """Relaxation time and diffusion over the exact ones, with errors, and what is said about lag 0."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        model = el.fit(el.TimeSeries(x, 1.0), score=el.Gaussian(), check="off")
+        model = el.fit(el.TimeSeries(x, 1.0), score=el.Gaussian(), mobility=el.IntegratedResponse(), check="off")
     times, phi = model.timescales(), model.mobility
     relative = phi.standard_error[0, 0] / phi.matrix[0, 0]
     return {
@@ -101,7 +101,8 @@ def sweep(samples: int = LONG) -> list[dict]:
     rows = []
     for time in TIMES:
         for exposure in EXPOSURES:
-            x = exposed(samples, time, exposure, np.random.default_rng(int(100 * exposure + time)))
+            rng = np.random.default_rng(int(100 * exposure + time))
+            x = exposed(samples, time, exposure, rng)
             rows.append({"time": time, "exposure": exposure, "noise": 0.0, **recovered(x, time)})
         rng = np.random.default_rng(int(time))
         x = exposed(samples, time, 1e-3, rng) + 0.2 * rng.normal(size=samples)

@@ -33,7 +33,7 @@ def found(drift, curvature, quadrature, scatter=0.01):
         return np.tensordot(weights / weights.sum(), groups, 1) + quadrature / t
 
     coarse = curve(np.ones(GROUPS))[1::2] + 15 * quadrature / t[1::2]
-    best = select_combination(curve(np.ones(GROUPS)), left_out(curve, GROUPS), coarse, TIMES)
+    best = select_combination(curve(np.ones(GROUPS)), left_out(curve, GROUPS), coarse, candidate_weights(TIMES))
     phi, error = jackknife(lambda weights: np.tensordot(best.weights, curve(weights), 1), GROUPS)
     return best, phi, error
 
@@ -88,7 +88,9 @@ def test_the_error_on_held_out_parts_is_the_one_to_be_expected():
         def curve(weights, groups=groups):
             return np.tensordot(weights / weights.sum(), groups, 1)
 
-        best = select_combination(curve(np.ones(GROUPS)), left_out(curve, GROUPS), curve(np.ones(GROUPS))[1::2], TIMES)
+        best = select_combination(
+            curve(np.ones(GROUPS)), left_out(curve, GROUPS), curve(np.ones(GROUPS))[1::2], candidate_weights(TIMES)
+        )
         unbiased = candidate_weights(TIMES)[-1][1]
         ratios.append(held_out_error(curve, GROUPS, [best.weights], unbiased)[0] / best.expected_held_out)
     assert np.sqrt(np.mean(np.square(ratios))) == pytest.approx(1, abs=0.12)

@@ -13,7 +13,7 @@ most flexible one makes of the fifth held out, and that distance with the one to
 distance is worse: see `benchmarks/horizon_rule.py`.)
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -61,14 +61,15 @@ class Combination:
         }
 
 
-def select_combination(fine: LagMatrices, others: np.ndarray, coarse: LagMatrices, times: np.ndarray) -> Combination:
+def select_combination(
+    fine: LagMatrices, others: np.ndarray, coarse: LagMatrices, candidates: list[tuple[int, np.ndarray]]
+) -> Combination:
     """The candidate with the least estimated error.
 
     `fine` is Phi(T), `others` the same with each block of time left out in turn, `coarse` at every second horizon from
-    every second lag; `times` are those over which the horizons average.
+    every second lag.
     """
     groups = len(others)
-    candidates = candidate_weights(times)
     unbiased = candidates[-1][1]
     signed = quadrature_error(fine, coarse)
 
@@ -101,11 +102,14 @@ def held_out_error(
     return np.sqrt([np.mean(np.sum(difference**2, axis=(1, 2))) for difference in apart])
 
 
-def candidate_weights(times: np.ndarray) -> list[tuple[int, np.ndarray]]:
-    """Degree and weights of each candidate; the most flexible, a parabola through all horizons, is last."""
+def candidate_weights(times: np.ndarray, degrees: Sequence[int] = _DEGREES) -> list[tuple[int, np.ndarray]]:
+    """Degree and weights of each candidate; the most flexible, by default a parabola through all horizons, is last.
+
+    `times` are those over which the horizons average.
+    """
     count = len(times)
     found = []
-    for degree in _DEGREES:
+    for degree in degrees:
         for used in sorted({1, 2, 3, 4, 6, count // 2, count}):
             if used <= count and used >= (degree + 2 if degree else 1):
                 weights = np.zeros(count)

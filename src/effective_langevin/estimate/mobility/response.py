@@ -10,6 +10,7 @@ are split into the independent blocks of the symmetry, on a ring one per Fourier
 """
 
 import warnings
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -23,7 +24,7 @@ from ..._core.types import LagMatrices, Matrix, Samples
 from ...data import TimeSeries
 from ...statistics.integral_time import error_groups, integral_times
 from ...statistics.lags import longest_lag, require_lag
-from ...statistics.nugget import extrapolate_to_zero, signs_of_doubt
+from ...statistics.nugget import signs_of_doubt
 from ...statistics.regime import BALLISTIC, classify_short_times, quadratic_variation_slope
 from ...statistics.resampling import jackknife, jackknife_error, left_out
 from ..score import ScoreFit
@@ -37,7 +38,7 @@ from .evidence import HorizonEvidence
 from .horizon_selection import Combination, candidate_weights, held_out_error, quadrature_error, select_combination
 from .responses import Moments
 
-_WITNESS, _RANK = 2.0, 1e-6
+_WITNESS, _RANK = 3.0, 1e-6
 _NOISY_COST = 3.0
 _REACH = 3.0
 
@@ -188,21 +189,28 @@ def widening_lags(reach: int, series: TimeSeries) -> np.ndarray:
 def _instantaneous(moments: Moments, symmetry: Symmetry):
     """Return the best combination of Phi(T), from lag 1 on where lag 0 is in doubt, and the evidence."""
     clean, without = (Combined.of(moments, symmetry, first) for first in (0, 1))
+    too_large, too_small = (_doubts(clean, phi) for phi in (without.phi, without.first))
+    # Smooth motion looks like noise to one step, but without lag 0 its mobility is then badly known.
+    affordable = without.combination.error <= _NOISY_COST * clean.combination.error
+    noise = np.sqrt(np.where(affordable, np.maximum(too_large, 0), 0.0))
+    blur = np.where(too_small < 0, np.maximum(_lost_to_blur(moments.correlation.mean()), 0), 0.0)
+    found = without if noise.any() or blur.any() else clean
+    return found.phi, {**found.evidence(), "measurement_noise": noise, "blur": blur}
+
+
+def _doubts(clean: "Combined", phi: Callable[[np.ndarray], Matrix]) -> np.ndarray:
+    """C(0) less what Phi makes of C(h), per variable, where it is beyond its error; zero elsewhere.
+
+    A mobility that depends on the state makes Phi(T) drift as well; so the past must also tell more than the present.
+    """
+    moments, symmetry = clean.moments, clean.symmetry
+    assert isinstance(moments, Moments)
     excess, error = jackknife(
-        lambda weights: np.diagonal(_excess_at_lag_zero(moments, symmetry, weights, without.phi(weights))),
-        moments.groups,
+        lambda weights: np.diagonal(_excess_at_lag_zero(moments, symmetry, weights, phi(weights))), moments.groups
     )
     doubt = signs_of_doubt(excess, np.hypot(error, np.diagonal(_first_step_error(clean))), moments.groups)
-    # A mobility that depends on the state makes Phi(T) drift as well; a past that tells more than the present does not.
     memory, error = jackknife(lambda weights: _memory(moments.correlation.mean(weights)), moments.groups)
-    doubt = np.where(np.sign(doubt) * memory > _WITNESS * error, doubt, 0)
-    # Smooth motion looks like noise to one step, but without lag 0 its mobility is then badly known.
-    noisy = (doubt > 0) & (without.combination.error <= _NOISY_COST * clean.combination.error)
-    noise, blur = np.where(noisy, np.sqrt(np.abs(excess)), 0.0), np.zeros(len(doubt))
-    if (doubt < 0).any():
-        blur = np.where(doubt < 0, -extrapolate_to_zero(moments.jackknifed_acf, len(moments.tau)).variance, 0.0)
-    found = without if noisy.any() or blur.any() else clean
-    return found.phi, {**found.evidence(), "measurement_noise": noise, "blur": blur}
+    return np.where(doubt * memory > _WITNESS * error, excess, 0.0)
 
 
 def _memory(correlation: LagMatrices) -> np.ndarray:
@@ -211,13 +219,19 @@ def _memory(correlation: LagMatrices) -> np.ndarray:
     return np.diagonal(twice - once @ np.linalg.pinv(now, rcond=_RANK, hermitian=True) @ once)
 
 
+def _lost_to_blur(correlation: LagMatrices) -> np.ndarray:
+    """C(h) C(2h)^-1 C(h), which for linear dynamics is C(0) of the motion, over C(0), less one, of each variable."""
+    now, once, twice = correlation[:3]
+    return np.diagonal(once @ np.linalg.pinv(twice, rcond=_RANK) @ once) / np.diagonal(now) - 1
+
+
 @dataclass(frozen=True)
 class Combined:
-    """The best combination of Phi(T) beyond the lag `first`."""
+    """The best combination of Phi(T) beyond the lag `start`."""
 
     moments: "Moments | CircleMoments"
     symmetry: Symmetry
-    first: int
+    start: int
     by_horizon: LagMatrices
     others: np.ndarray
     combination: Combination
@@ -227,23 +241,32 @@ class Combined:
         tau, everything = moments.tau[first:], np.ones(moments.groups)
         fine, coarse = (moments.phi_by_horizon(everything, symmetry, first, stride) for stride in (1, 2))
         others = left_out(lambda weights: moments.phi_by_horizon(weights, symmetry, first), moments.groups)
-        best = select_combination(fine, others, coarse, tau[0] + tau[1:])
+        best = select_combination(fine, others, coarse, cls.candidates(tau))
         return cls(moments, symmetry, first, fine, others, best)
+
+    @staticmethod
+    def candidates(tau: np.ndarray) -> list[tuple[int, np.ndarray]]:
+        """Without lag 0 a parabola reaches too far beyond its horizons: its error is badly known."""
+        return candidate_weights(tau[0] + tau[1:], (0, 1, 2) if tau[0] == 0 else (0, 1))
 
     def phi(self, weights: np.ndarray) -> Matrix:
         """Phi for any weighting of the blocks of time."""
-        by_horizon = self.moments.phi_by_horizon(weights, self.symmetry, self.first)
+        by_horizon = self.moments.phi_by_horizon(weights, self.symmetry, self.start)
         return np.tensordot(self.combination.weights, by_horizon, 1)
+
+    def first(self, weights: np.ndarray) -> Matrix:
+        """Phi of the first horizon alone, whose sampling error is least."""
+        return self.moments.phi_by_horizon(weights, self.symmetry, self.start)[0]
 
     def evidence(self) -> dict[str, Any]:
         """Return Phi(T) with its errors, how they were combined, and how that does on parts held out."""
         size = float(np.linalg.norm(np.tensordot(self.combination.weights, self.by_horizon, 1)))
-        tau = self.moments.tau[self.first :]
+        tau = self.moments.tau[self.start :]
         (held_out,) = held_out_error(
-            lambda weights: self.moments.phi_by_horizon(weights, self.symmetry, self.first),
+            lambda weights: self.moments.phi_by_horizon(weights, self.symmetry, self.start),
             self.moments.groups,
             [self.combination.weights],
-            unbiased=candidate_weights(tau[0] + tau[1:])[-1][1],
+            unbiased=self.candidates(tau)[-1][1],
         )
         horizon = HorizonEvidence(
             horizons=tau[1:],

@@ -1,6 +1,5 @@
 """Correlations and responses in groups of time, and Phi(T) out of them."""
 
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import cast
 
@@ -9,7 +8,6 @@ import numpy as np
 from ..._core.types import LagMatrices, Matrix, Samples
 from ...data import TimeSeries
 from ...statistics.lags import LaggedMoments, SideBySide, lagged_moments
-from ...statistics.resampling import jackknife
 from ..symmetry import Symmetry
 from .quadrature import Exponentials, Frame, integrated, integrated_along, spanning_frame
 
@@ -53,16 +51,6 @@ class Moments:
     @property
     def tau(self) -> np.ndarray:
         return self.dt * self.correlation.lags
-
-    def jackknifed_acf(self, function: Callable[[np.ndarray], np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
-        """A function of the autocorrelations (lag, var), and its standard error."""
-        sums, pairs = np.diagonal(self.correlation.sums, axis1=2, axis2=3), self.correlation.pairs
-
-        def estimate(weights: np.ndarray) -> np.ndarray:
-            covariance = np.tensordot(weights, sums, 1) / (weights @ pairs)[:, None]
-            return function(covariance / covariance[0])
-
-        return jackknife(estimate, self.groups)
 
     def curves(
         self, weights: np.ndarray, symmetry: Symmetry, first: int = 0, stride: int = 1
