@@ -50,7 +50,9 @@ def choose_closure(
     train, held_out = series.split()
 
     def close(kind: str) -> ClosureFit:
-        return CLOSURES[kind].close(train, score, space, key=key)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", EstimateWarning)  # the closure that is taken warns for itself
+            return CLOSURES[kind].close(train, score, space, key=key)
 
     if reason := _why_constant(series, space):
         return CLOSURES["constant"], ClosureChoice("constant", reason)

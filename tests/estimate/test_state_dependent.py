@@ -138,6 +138,13 @@ def test_the_fast_form_of_a_network_has_the_same_outputs(waves, tmp_path):
         evaluate_everywhere(OutputsOf(f), states) for f in (model.score.function, model.score.function.lower())
     )
     assert plain.shape == (64, 32)
+    phi = np.diag(np.arange(1.0, 17.0)).astype(np.float32)  # as a constant mobility uses it
+    np.testing.assert_allclose(
+        model.score.function.in_batch(jnp.asarray(states, jnp.float32), jnp.asarray(phi)),
+        plain[:, :16] @ phi,
+        rtol=1e-3,
+        atol=1e-3 * np.abs(plain).max(),
+    )
     np.testing.assert_allclose(fast, plain, rtol=1e-3, atol=1e-3 * np.abs(plain).max())
     model.save(tmp_path / "model.safetensors")
     np.testing.assert_array_equal(

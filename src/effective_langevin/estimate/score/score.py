@@ -69,13 +69,13 @@ class Score(eqx.Module):
     def in_batch(
         self, x: Float[Array, "batch var"], after: Float[Array, "var var"] | None = None
     ) -> Float[Array, "batch var"]:
-        """Return grad ln p at each state of a batch; with a matrix `after`, that matrix times all outputs."""
+        """Return grad ln p at each state of a batch; with a matrix `after`, that times the first outputs."""
         size, values = x.shape[1], self._within(_times(self.frame, x))
         if after is None:
             return _times(self.frame, values[:, :size])
         if self.frame is not None:
             after = jnp.concatenate([times(after[:, :size], self.frame.T).T, after[:, size:]], axis=1)
-        return times(after, values)
+        return times(after, values[:, : after.shape[1]])
 
     def outputs(self, x: Float[Array, "batch var"]) -> Float[Array, "batch output"]:
         """Return grad ln p at each state, and the further outputs of the network beside it."""
