@@ -24,7 +24,7 @@ from ..mobility.base import lift_eigenvalues
 from ..space import StateSpace
 from .fields import ConstantDiffusion, CurrentField, DiffusionField, RotatedScore
 from .polynomials import KINDS, PolynomialCurrent, PolynomialDiffusion, exponents, triangle
-from .weak_moments import ClosureShape, WeakMoments
+from .weak_moments import ClosureShape, Lags, WeakMoments
 
 MOST_VARIABLES = 3
 _RIDGES = (1.0, 10.0, 100.0)
@@ -153,6 +153,7 @@ class WeakSolver:
         space: StateSpace,
         known: Sequence[Samples] | None = None,
         largest: tuple[int, int] | None = None,
+        lags: Lags = Lags(),
     ) -> "WeakSolver":
         """Sum over a standardised series of 1 to 3 variables; `largest` are the highest degrees of nu and D."""
         if space.angles or series.dimension > MOST_VARIABLES:
@@ -160,7 +161,7 @@ class WeakSolver:
         largest = largest or _LARGEST[series.dimension]
         tail = min(_BEYOND / series.n_samples, 0.5)
         box = np.quantile(series.stacked(), [tail, 1 - tail], axis=0)
-        return cls(WeakMoments.of(series, scores, *largest, known), largest, *box)
+        return cls(WeakMoments.of(series, scores, *largest, known, lags), largest, *box)
 
     def solve(self, shape: ClosureShape) -> WeakForm:
         """Solve for one shape, with the ridge that predicts groups left out best."""

@@ -8,7 +8,8 @@ the later state has, for every horizon T,
 
 The first follows from C(T) - C(0) with the test functions q and x_j, the second from a sum of three such equations with
 x_i x_j, x_i q and x_j q. In that sum the noise of the first order cancels, as in a quadratic variation. Both are linear
-in nu and D. Here D, nu and q are polynomials, q times a weight that tempers large values. All averages then come from
+in nu and D, and their differences between a first lag and later ones hold as well. Noise that is new in every sample
+shows at lag 0 alone; lags from one on then give E[nu | y] and E[D | y] of the states y with their noise. Here D, nu and q are polynomials, q times a weight that tempers large values. All averages then come from
 one set of lagged moments: of polynomials at the later time, of polynomials and scores times polynomials at the earlier.
 """
 
@@ -25,12 +26,25 @@ from ...statistics.lags import LaggedMoments, lagged_moments
 from ..mobility.quadrature import PropagatedIntegral
 from .polynomials import degree_of, exponents, monomials, triangle
 
-_LAGS = 4
+_HORIZONS = 4
 _BLOCK, _AHEAD = 1 << 16, 1 << 12
 _ORTHONORMAL_ON = 1 << 16
 _TEMPERED = 3.0  # standard deviations beyond which test functions stop to grow
 _SAMPLES_PER_GROUP, _GROUPS = 50, (4, 32)
 _STEIN_DEGREE, _SAMPLES_PER_TERM = 5, 100
+
+
+@dataclass(frozen=True)
+class Lags:
+    """The lags of the equations, in sampling intervals: the first, and some that follow at a stride."""
+
+    first: int = 0
+    stride: int = 1
+
+    @property
+    def every(self) -> np.ndarray:
+        """The first lag and the horizons."""
+        return self.first + self.stride * np.arange(_HORIZONS + 1)
 
 
 @dataclass(frozen=True)
@@ -156,7 +170,7 @@ class WeakMoments:
     functions: EarlierFunctions
     lagged: LaggedMoments
     now: LaggedMoments
-    dt: float
+    interval: float
     tests: int
     to_orthonormal: Matrix
 
@@ -168,6 +182,7 @@ class WeakMoments:
         current: int = 3,
         diffusion: int = 4,
         known: Sequence[Samples] | None = None,
+        lags: Lags = Lags(),
     ) -> "WeakMoments":
         """Sum up to the given degrees of nu and D.
 
@@ -186,9 +201,9 @@ class WeakMoments:
         groups = int(np.clip(series.n_samples // _SAMPLES_PER_GROUP, *_GROUPS))
         return cls(
             functions,
-            lagged_moments(later, earlier, range(_LAGS + 1), groups),
+            lagged_moments(later, earlier, lags.every, groups),
             lagged_moments(beside, earlier, [0], groups),
-            series.dt,
+            series.dt * lags.stride,
             tests,
             _orthonormal(_tempered(series.stacked()[:: 1 + series.n_samples // _ORTHONORMAL_ON], degree)),
         )
@@ -220,8 +235,8 @@ class WeakMoments:
 
     @cached_property
     def integrals(self) -> np.ndarray:
-        """Moments of each group integrated from 0 to every horizon."""
-        return PropagatedIntegral(np.tensordot(self.shares, self.by_group, 1), self.dt)(self.by_group)[:, 1:]
+        """Moments of each group integrated from the first lag to every horizon."""
+        return PropagatedIntegral(np.tensordot(self.shares, self.by_group, 1), self.interval)(self.by_group)[:, 1:]
 
     def later(self, *factors: int) -> list[int]:
         """Return where the test functions times the given variables are among the functions of the later state."""
@@ -237,7 +252,7 @@ class WeakMoments:
     @cached_property
     def targets(self) -> Float[np.ndarray, "group kind horizon test"]:
         """Left sides of all equations: for each variable, then for each pair of variables."""
-        size, moments = self.variables, self.by_group[:, 1:]
+        size, moments = self.variables, self.by_group
         place = [self.functions.place[-1, powers] for powers in exponents(size, 2)]
 
         def mean(factors: tuple[int, ...], earlier: int) -> np.ndarray:
@@ -246,14 +261,15 @@ class WeakMoments:
         found = [mean((), 1 + j) - mean((j,), 0) for j in range(size)]
         for (i, j), square in zip(self.pairs, self._squares):
             found.append(mean((i, j), 0) - mean((i,), 1 + j) - mean((j,), 1 + i) + mean((), square))
-        return np.einsum("gktm,pm->gktp", np.stack(found, axis=1), self.to_orthonormal)
+        change = np.stack([kind[:, 1:] - kind[:, :1] for kind in found], axis=1)
+        return np.einsum("gktm,pm->gktp", change, self.to_orthonormal)
 
     @cached_property
     def typical_diffusion(self) -> float:
-        """Half the quadratic variation over one sampling interval, per unit of time, of the most mobile variable."""
+        """Half the quadratic variation between two lags, per unit of time, of the most mobile variable."""
         steps = [k for k, (i, j) in enumerate(self.pairs) if i == j]
         whole = np.tensordot(self.shares, self.targets, 1)[self.variables :, 0, 0]
-        return float(np.max(whole[steps]) / (2 * self.dt * self._mean_test))
+        return float(np.max(np.abs(whole[steps])) / (2 * self.interval * self._mean_test))
 
     @property
     def _mean_test(self) -> float:
