@@ -1,7 +1,7 @@
 """`StateDependent`: a current velocity nu(x) and a diffusion D(x) in place of a constant mobility."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import jax
 import jax.numpy as jnp
@@ -9,7 +9,7 @@ import numpy as np
 
 from ..._core import checks
 from ..._core.errors import ArgumentError
-from ..._core.types import Matrix, Samples
+from ..._core.types import Matrix, Samples, Vector
 from ...data import TimeSeries
 from ...statistics.integral_time import error_groups
 from ...statistics.lags import lagged_moments
@@ -18,6 +18,7 @@ from ...statistics.resampling import drawn_weights, jackknife
 from ...statistics.velocities import differentiate, trim
 from ..mobility.base import ClosureFit, ClosureStrategy, Mobility
 from ..mobility.evidence import HorizonEvidence, MobilityEvidence
+from ..mobility.response import IntegratedResponse
 from ..score import ScoreFit, ScoreStrategy
 from ..score.calibration import perturbed
 from ..score.score import OutputsOf, evaluate_everywhere
@@ -28,6 +29,7 @@ from .fields import ConstantDiffusion, CurrentField, DiffusionField, Fields, Sha
 from .regression import CurrentRegression
 from .residual import ResidualDiffusion, infer_diffusion
 from .weak_form import MOST_VARIABLES, WeakSolver
+from .weak_lags import FROM_ZERO, Lags
 
 _REPLICAS = 40
 _MOST_IN_REGRESSION = 12
@@ -96,43 +98,63 @@ class StateDependent(ClosureStrategy):
         regime = classify_short_times(series.segments)
         few = series.dimension <= MOST_VARIABLES
         turns = self.current and 1 < series.dimension <= _MOST_IN_REGRESSION  # one variable on the line has no current
-        if regime.ballistic and not regime.noisy and turns:
+        smooth = regime.ballistic
+        if smooth and not regime.noisy and turns:
             closure = _by_regression(series, score, space, self.degree)
-            if not (few and closure.leaves_white_noise) or self.degree:
+            smooth = not closure.leaves_white_noise
+            if not few or smooth or self.degree:
                 return closure
-        if few and not regime.noisy:
-            return _by_weak_form(series, score, space, self.current, self.diffusion)
+        if few:
+            return self._by_weak_form(series, score, space, replace(regime, ballistic=smooth))
         raise ArgumentError(_refusal(series, regime))
+
+    def _by_weak_form(
+        self, series: TimeSeries, score: ScoreFit, space: StateSpace, regime: ShortTimeRegime
+    ) -> ClosureFit:
+        """Infer both fields of a diffusive series, in the shape that predicts blocks of time left out."""
+        scores = _split_like(series, score.function.over(series.stacked()).astype(float))
+        lags, noise = _choose_lags(series, scores, space, score, regime)
+        solver = WeakSolver.of(series, scores, space, lags=lags)
+        found = solver.choose(current=self.current, diffusion=self.diffusion)
+        shape, turning = found.shape, bool(found.shape.current)
+        error, error_se = found.current_error()
+        evidence = ClosureEvidence(
+            _KINDS[turning, shape.degree > 0],
+            "the weak form",
+            shape.current or None,
+            shape.diffusion if shape.degree else "constant",
+            shape.degree,
+            current_error=error if turning else None,
+            current_error_se=error_se if turning else None,
+            white=True,
+        )
+        return _close(series, found.groups, found.mobility, found.fields, evidence, space, noise=noise)
+
+
+def _choose_lags(
+    series: TimeSeries, scores: list[Samples], space: StateSpace, score: ScoreFit, regime: ShortTimeRegime
+) -> tuple[Lags, Vector | None]:
+    """Return the lags of the weak form, and the measurement noise of each variable."""
+    if regime.ballistic and not regime.noisy:
+        return Lags.beyond_lag_zero(series.segments, smooth=True), None
+    noise = IntegratedResponse().infer_from(series, scores, space, score.spread).evidence.measurement_noise
+    if noise is None or not noise.any():
+        return FROM_ZERO, None
+    return Lags.beyond_lag_zero(series.segments, smooth=False), noise
 
 
 def _refusal(series: TimeSeries, regime: ShortTimeRegime) -> str:
     """Say why the fields cannot be inferred from this series, and what can."""
     if regime.noisy:
-        reason = "the series is smooth beneath measurement noise, so that its velocities are not known"
+        reason = (
+            "the series is smooth beneath measurement noise, so that its velocities are not known, and it has "
+            f"{series.dimension} variables, more than {MOST_VARIABLES}"
+        )
     elif regime.ballistic:
         reason = f"the series is smooth and has {series.dimension} variables; `score=DenoisingScore()` can learn them"
     else:
         reason = f"the series is diffusive and has {series.dimension} variables, more than {MOST_VARIABLES}"
     return f"Argument `mobility` cannot be StateDependent() here: {reason}. Use IntegratedResponse()."
-
-
-def _by_weak_form(series: TimeSeries, score: ScoreFit, space: StateSpace, current: bool, diffusion: bool) -> ClosureFit:
-    """Infer both fields of a diffusive series, in the shape that predicts blocks of time left out."""
-    scores = _split_like(series, score.function.over(series.stacked()).astype(float))
-    found = WeakSolver.of(series, scores, space).choose(current=current, diffusion=diffusion)
-    shape, turning = found.shape, bool(found.shape.current)
-    error, error_se = found.current_error()
-    evidence = ClosureEvidence(
-        _KINDS[turning, shape.degree > 0],
-        "the weak form",
-        shape.current or None,
-        shape.diffusion if shape.degree else "constant",
-        shape.degree,
-        current_error=error if turning else None,
-        current_error_se=error_se if turning else None,
-        white=True,
-    )
-    return _close(series, found.groups, found.mobility, found.fields, evidence, space)
 
 
 def _by_regression(series: TimeSeries, score: ScoreFit, space: StateSpace, degree: int | None) -> ClosureFit:
@@ -240,6 +262,7 @@ def _close(
     evidence: ClosureEvidence,
     space: StateSpace,
     horizon: HorizonEvidence | None = None,
+    noise: Vector | None = None,
 ) -> ClosureFit:
     """Return mean mobility and fields with their errors, from groups of time left out or drawn with replacement."""
     states = lagged_moments(series.segments, series.segments, [0], groups)
@@ -250,7 +273,7 @@ def _close(
         error,
         "StateDependent",
         np.array([mean(drawn) for drawn in weights]),
-        MobilityEvidence(blocks=groups, horizon=horizon, closure=evidence),
+        MobilityEvidence(blocks=groups, horizon=horizon, closure=evidence, measurement_noise=noise),
         np.array([space.symmetry.project(states.mean(drawn)[0]) for drawn in weights]),
     )
     replicas = stack_replicas([fields(drawn) for drawn in weights])

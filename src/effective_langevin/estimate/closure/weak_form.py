@@ -24,7 +24,8 @@ from ..mobility.base import lift_eigenvalues
 from ..space import StateSpace
 from .fields import ConstantDiffusion, CurrentField, DiffusionField, RotatedScore
 from .polynomials import KINDS, PolynomialCurrent, PolynomialDiffusion, exponents, triangle
-from .weak_moments import ClosureShape, Lags, WeakMoments
+from .weak_lags import FROM_ZERO, Lags
+from .weak_moments import ClosureShape, WeakMoments
 
 MOST_VARIABLES = 3
 _RIDGES = (1.0, 10.0, 100.0)
@@ -153,7 +154,7 @@ class WeakSolver:
         space: StateSpace,
         known: Sequence[Samples] | None = None,
         largest: tuple[int, int] | None = None,
-        lags: Lags = Lags(),
+        lags: Lags = FROM_ZERO,
     ) -> "WeakSolver":
         """Sum over a standardised series of 1 to 3 variables; `largest` are the highest degrees of nu and D."""
         if space.angles or series.dimension > MOST_VARIABLES:
@@ -389,6 +390,6 @@ def _spread(values: Float[np.ndarray, "group row"], shares: Vector) -> Vector:
 
 
 def _fold_weights(groups: int) -> Float[np.ndarray, "fold group"]:
-    """One for the groups of each fold, zero for the others."""
+    """One for the groups of each fold, zero for the others; each fold is spread over the whole record."""
     folds = min(_FOLDS, groups)
-    return (np.arange(groups) * folds // groups == np.arange(folds)[:, None]).astype(float)
+    return (np.arange(groups) % folds == np.arange(folds)[:, None]).astype(float)

@@ -9,8 +9,11 @@ the later state has, for every horizon T,
 The first follows from C(T) - C(0) with the test functions q and x_j, the second from a sum of three such equations with
 x_i x_j, x_i q and x_j q. In that sum the noise of the first order cancels, as in a quadratic variation. Both are linear
 in nu and D, and their differences between a first lag and later ones hold as well. Noise that is new in every sample
-shows at lag 0 alone; lags from one on then give E[nu | y] and E[D | y] of the states y with their noise. Here D, nu and q are polynomials, q times a weight that tempers large values. All averages then come from
-one set of lagged moments: of polynomials at the later time, of polynomials and scores times polynomials at the earlier.
+shows at lag 0 alone. From lag 1 on D and nu are those of the variable as observed: its density is wider than that of
+the motion beneath, its relaxation the same.
+
+Here D, nu and q are polynomials, q times a weight that tempers large values. All averages then come from one set of
+lagged moments: of polynomials at the later time, of polynomials and scores times polynomials at the earlier.
 """
 
 from collections.abc import Callable, Sequence
@@ -25,26 +28,13 @@ from ...data import TimeSeries
 from ...statistics.lags import LaggedMoments, lagged_moments
 from ..mobility.quadrature import PropagatedIntegral
 from .polynomials import degree_of, exponents, monomials, triangle
+from .weak_lags import FROM_ZERO, Lags
 
-_HORIZONS = 4
 _BLOCK, _AHEAD = 1 << 16, 1 << 12
 _ORTHONORMAL_ON = 1 << 16
 _TEMPERED = 3.0  # standard deviations beyond which test functions stop to grow
 _SAMPLES_PER_GROUP, _GROUPS = 50, (4, 32)
 _STEIN_DEGREE, _SAMPLES_PER_TERM = 5, 100
-
-
-@dataclass(frozen=True)
-class Lags:
-    """The lags of the equations, in sampling intervals: the first, and some that follow at a stride."""
-
-    first: int = 0
-    stride: int = 1
-
-    @property
-    def every(self) -> np.ndarray:
-        """The first lag and the horizons."""
-        return self.first + self.stride * np.arange(_HORIZONS + 1)
 
 
 @dataclass(frozen=True)
@@ -182,7 +172,7 @@ class WeakMoments:
         current: int = 3,
         diffusion: int = 4,
         known: Sequence[Samples] | None = None,
-        lags: Lags = Lags(),
+        lags: Lags = FROM_ZERO,
     ) -> "WeakMoments":
         """Sum up to the given degrees of nu and D.
 
