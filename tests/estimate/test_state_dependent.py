@@ -4,6 +4,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from oracles.processes import autoregressive, with_noise
 
 import effective_langevin as el
 from effective_langevin.estimate.closure.residual import infer_diffusion
@@ -73,6 +74,27 @@ def test_a_linear_diffusion_keeps_a_constant_mobility():
     assert model.mobility.evidence.closure.kind == "constant"
     deviation = np.abs(model.mobility.matrix - system.mobility)
     assert np.all(deviation < 4 * model.mobility.standard_error)
+
+
+def test_measurement_noise_is_left_out_of_the_fields():
+    """20 % noise; the mobility is that of the variable as observed, A C with the covariance of the noisy data."""
+    system = el.systems.OrnsteinUhlenbeck.rotating(2)
+    series = with_noise(system.simulate(4000.0, dt=0.1, seed=2), 0.2)
+    model = el.fit(series, score=el.Gaussian(), mobility=el.StateDependent())
+    assert model.mobility.evidence.noisy
+    assert model.mobility.evidence.closure.kind == "constant"
+    exact = system.drift_matrix @ np.cov(series.stacked().T)
+    assert np.all(np.abs(model.mobility.matrix - exact) < 4 * model.mobility.standard_error)
+
+
+def test_one_smooth_variable_gets_the_diffusion_of_longer_lags():
+    """Means over four samples of an exponential relax as it does from lag 4 on; from lag 0 the rate is a third."""
+    path = autoregressive(40_000, 8.0, seed=3)[0, :, 0]
+    smooth = np.convolve(path, np.full(4, 0.25), "valid")[:, None]
+    model = el.fit(el.TimeSeries(smooth, 1.0), score=el.Gaussian(), mobility=el.StateDependent(), check="off")
+    rate = model.mobility.matrix[0, 0] / smooth.var()
+    assert model.mobility.evidence.closure.kind == "constant"
+    assert abs(rate - 1 / 8) < 0.15 / 8
 
 
 def test_a_driven_ring_turns():

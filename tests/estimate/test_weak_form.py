@@ -3,11 +3,13 @@
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from oracles.processes import autoregressive
+from oracles.processes import autoregressive, with_noise
+from scipy.stats import gamma, norm
 
 import effective_langevin as el
 from effective_langevin.estimate.closure.polynomials import monomials
 from effective_langevin.estimate.closure.weak_form import WeakSolver
+from effective_langevin.estimate.closure.weak_lags import Lags, hides_smooth_motion
 from effective_langevin.estimate.closure.weak_moments import ClosureShape, EarlierFunctions, impose_stein
 from effective_langevin.estimate.mobility.quadrature import PropagatedIntegral
 from effective_langevin.estimate.space import StateSpace
@@ -134,6 +136,66 @@ def test_a_constant_diffusion_follows_from_a_known_current():
     assert relative(found, 0.5 * (phi + phi.T)) < 0.03
     without = WeakSolver.of(standard, scores, space, None, (1, 1)).solve(ClosureShape(None))
     assert max(without.evidence.residuals) > 3 * max(form.evidence.residuals)
+
+
+def test_noise_on_each_sample_does_not_bias_lags_from_one_on():
+    """A rotating linear process with 20 % noise: its relaxation matrix A stays, so that Phi = A C of the noisy data."""
+    series = with_noise(ROTATING.simulate(200.0, dt=0.1, members=20, seed=6, step=0.01), 0.2)
+    units, covariance = el.Standardizer.from_series(series), np.cov(series.stacked().T)
+    standard = series.map(units.to_standard)
+    scores = [-np.linalg.solve(covariance, (x - units.mean).T).T * units.std for x in series.segments]
+    exact = units.mobility_to_standard(ROTATING.drift_matrix @ covariance)
+    deviations = []
+    for first in (0, 1):
+        solver = WeakSolver.of(standard, scores, StateSpace((None, None)), lags=Lags(first))
+        found, error = solver.solve(ClosureShape(0)).mean_mobility()
+        deviations.append(np.abs(found - exact) / error)
+    assert deviations[0].max() > 8
+    assert deviations[1].max() < 4
+    assert (error < 0.1 * np.linalg.norm(exact)).all()
+
+
+def test_noise_that_grows_with_the_state_is_found_beneath_measurement_noise():
+    """D = gamma x, 10 % noise, 1e5 samples; D is that of the variable as observed, larger by 1 %."""
+    system = el.systems.CoxIngersollRoss()
+    clean = system.simulate(1000.0, dt=0.2, members=20, seed=2)
+    series = with_noise(clean, 0.1)
+    units, sigma = el.Standardizer.from_series(series), 0.1 * clean.stacked().std()
+    law = gamma(system.rate * system.level / system.noise, scale=system.noise / system.rate)
+    grid, inside = np.linspace(-6 * sigma, 8.0, 2000), np.linspace(1e-4, 8.0, 4000)
+    density = norm.pdf(grid[:, None], inside, sigma) @ law.pdf(inside)
+    score = np.gradient(np.log(density), grid)
+    standard = series.map(units.to_standard)
+    scores = [np.interp(x, grid, score) * units.std for x in series.segments]
+    form = WeakSolver.of(standard, scores, StateSpace((None,)), lags=Lags(1)).choose()
+    x = clean.stacked()[::50]
+    found = np.asarray(form.diffusion.in_batch(jnp.asarray(units.to_standard(x), jnp.float32)))[:, 0, 0]
+    exact = system.diffusion(x)[:, 0, 0] / units.std[0] ** 2
+    assert np.std(found - exact) < 0.06 * np.std(exact)
+    assert abs(found.mean() / exact.mean() - 1.01) < 0.02
+
+
+@pytest.mark.parametrize(("relaxation", "stride"), [(3, 1), (100, 16)])
+def test_lags_are_so_far_apart_that_the_state_moves_more_than_the_noise(relaxation, stride):
+    """30 % noise is 0.09 of the variance: the motion over nine samples if relaxation takes 100."""
+    series = with_noise(el.TimeSeries(autoregressive(50_000, relaxation, seed=7), 1.0), 0.3)
+    assert Lags.beyond_noise(series.segments) == Lags(1, stride)
+
+
+@pytest.mark.parametrize("width", [2, 4, 8, 16])
+def test_lags_begin_where_smooth_motion_has_become_a_diffusion(width):
+    """Means over some samples are smooth up to there."""
+    path = autoregressive(50_000, 50, seed=7)[0, :, 0]
+    smooth = np.convolve(path, np.full(width, 1 / width), "valid")[:, None]
+    assert Lags.beyond_smooth_motion([smooth]) == Lags(width // 2, width // 2)
+
+
+@pytest.mark.parametrize("level", [0.05, 0.1, 0.2])
+def test_smooth_motion_beneath_noise_is_seen_where_both_together_look_diffusive(level):
+    flow = el.systems.StochasticLorenz63(noise=0.0).simulate(50.0, dt=0.01, members=4, seed=1)
+    assert hides_smooth_motion(with_noise(flow, level).segments)
+    assert not hides_smooth_motion(flow.segments)
+    assert not hides_smooth_motion(with_noise(el.TimeSeries(autoregressive(50_000, 30, seed=8), 1.0), level).segments)
 
 
 def test_borders_of_records_are_never_crossed():

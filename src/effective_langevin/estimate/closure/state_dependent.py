@@ -1,7 +1,7 @@
 """`StateDependent`: a current velocity nu(x) and a diffusion D(x) in place of a constant mobility."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import jax
 import jax.numpy as jnp
@@ -29,7 +29,7 @@ from .fields import ConstantDiffusion, CurrentField, DiffusionField, Fields, Sha
 from .regression import CurrentRegression
 from .residual import ResidualDiffusion, infer_diffusion
 from .weak_form import MOST_VARIABLES, WeakSolver
-from .weak_lags import FROM_ZERO, Lags
+from .weak_lags import FROM_ZERO, Lags, hides_smooth_motion
 
 _REPLICAS = 40
 _MOST_IN_REGRESSION = 12
@@ -47,8 +47,10 @@ class StateDependent(ClosureStrategy):
     further outputs of the score's network where that is a `DenoisingScore` of a field or of more variables. The
     diffusion is then constant, from what the current leaves over. Where that is white noise, the series is a diffusion.
     For a diffusion of 1 to 3 variables both fields are polynomials, found from correlations at several lags (the weak
-    form), also at coarse sampling; their degrees are the lowest that predict blocks of time left out. For one angle nu
-    is J / p, with the flux J from the number of turns.
+    form), also at coarse sampling; their degrees are the lowest that predict blocks of time left out. Beneath measurement
+    noise lag 0 is left out, also of a smooth series; the fields are then those of the variable as observed. One smooth
+    variable is seen at the lags where it acts as a diffusion. For one angle nu is J / p, with the flux J from the number
+    of turns.
 
     Parameters
     ----------
@@ -98,22 +100,28 @@ class StateDependent(ClosureStrategy):
         regime = classify_short_times(series.segments)
         few = series.dimension <= MOST_VARIABLES
         turns = self.current and 1 < series.dimension <= _MOST_IN_REGRESSION  # one variable on the line has no current
-        smooth = regime.ballistic
-        if smooth and not regime.noisy and turns:
+        smooth, noisy = regime.ballistic, regime.noisy or (few and hides_smooth_motion(series.segments))
+        if smooth and not noisy and turns:
             closure = _by_regression(series, score, space, self.degree)
             smooth = not closure.leaves_white_noise
             if not few or smooth or self.degree:
                 return closure
         if few:
-            return self._by_weak_form(series, score, space, replace(regime, ballistic=smooth))
+            return self._by_weak_form(series, score, space, smooth, noisy)
         raise ArgumentError(_refusal(series, regime))
 
     def _by_weak_form(
-        self, series: TimeSeries, score: ScoreFit, space: StateSpace, regime: ShortTimeRegime
+        self, series: TimeSeries, score: ScoreFit, space: StateSpace, smooth: bool, noisy: bool
     ) -> ClosureFit:
         """Infer both fields of a diffusive series, in the shape that predicts blocks of time left out."""
         scores = _split_like(series, score.function.over(series.stacked()).astype(float))
-        lags, noise = _choose_lags(series, scores, space, score, regime)
+        lags, noise = FROM_ZERO, None
+        if smooth and not noisy:
+            lags = Lags.beyond_smooth_motion(series.segments)
+        else:
+            noise = IntegratedResponse().infer_from(series, scores, space, score.spread).evidence.measurement_noise
+            if noisy or np.any(noise):
+                lags = Lags.beyond_noise(series.segments)
         solver = WeakSolver.of(series, scores, space, lags=lags)
         found = solver.choose(current=self.current, diffusion=self.diffusion)
         shape, turning = found.shape, bool(found.shape.current)
@@ -129,18 +137,6 @@ class StateDependent(ClosureStrategy):
             white=True,
         )
         return _close(series, found.groups, found.mobility, found.fields, evidence, space, noise=noise)
-
-
-def _choose_lags(
-    series: TimeSeries, scores: list[Samples], space: StateSpace, score: ScoreFit, regime: ShortTimeRegime
-) -> tuple[Lags, Vector | None]:
-    """Return the lags of the weak form, and the measurement noise of each variable."""
-    if regime.ballistic and not regime.noisy:
-        return Lags.beyond_lag_zero(series.segments, smooth=True), None
-    noise = IntegratedResponse().infer_from(series, scores, space, score.spread).evidence.measurement_noise
-    if noise is None or not noise.any():
-        return FROM_ZERO, None
-    return Lags.beyond_lag_zero(series.segments, smooth=False), noise
 
 
 def _refusal(series: TimeSeries, regime: ShortTimeRegime) -> str:
