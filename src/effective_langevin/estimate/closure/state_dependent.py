@@ -1,7 +1,7 @@
 """`StateDependent`: a current velocity nu(x) and a diffusion D(x) in place of a constant mobility."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import jax
 import jax.numpy as jnp
@@ -9,7 +9,7 @@ import numpy as np
 
 from ..._core import checks
 from ..._core.errors import ArgumentError
-from ..._core.types import Matrix, Samples, Vector
+from ..._core.types import Matrix, Samples
 from ...data import TimeSeries
 from ...statistics.integral_time import error_groups
 from ...statistics.lags import lagged_moments
@@ -17,7 +17,7 @@ from ...statistics.regime import ShortTimeRegime, classify_short_times
 from ...statistics.resampling import drawn_weights, jackknife
 from ...statistics.velocities import differentiate, trim
 from ..mobility.base import ClosureFit, ClosureStrategy, Mobility
-from ..mobility.evidence import HorizonEvidence, MobilityEvidence
+from ..mobility.evidence import MobilityEvidence
 from ..mobility.response import IntegratedResponse
 from ..score import ScoreFit, ScoreStrategy
 from ..score.calibration import perturbed
@@ -47,10 +47,10 @@ class StateDependent(ClosureStrategy):
     further outputs of the score's network where that is a `DenoisingScore` of a field or of more variables. The
     diffusion is then constant, from what the current leaves over. Where that is white noise, the series is a diffusion.
     For a diffusion of 1 to 3 variables both fields are polynomials, found from correlations at several lags (the weak
-    form), also at coarse sampling; their degrees are the lowest that predict blocks of time left out. Beneath measurement
-    noise lag 0 is left out, also of a smooth series; the fields are then those of the variable as observed. One smooth
-    variable is seen at the lags where it acts as a diffusion. For one angle nu is J / p, with the flux J from the number
-    of turns.
+    form), also at coarse sampling; their degrees are the lowest that predict blocks of time left out. Where lag 0 is in
+    doubt (measurement noise, blur) it is left out, and the fields are those of the variable as observed. One smooth
+    variable is seen at the lags where it acts as a diffusion. For one angle nu is J / p, with the flux J from the
+    number of turns.
 
     Parameters
     ----------
@@ -115,12 +115,13 @@ class StateDependent(ClosureStrategy):
     ) -> ClosureFit:
         """Infer both fields of a diffusive series, in the shape that predicts blocks of time left out."""
         scores = _split_like(series, score.function.over(series.stacked()).astype(float))
-        lags, noise = FROM_ZERO, None
+        lags, lag_zero = FROM_ZERO, MobilityEvidence()
         if smooth and not noisy:
             lags = Lags.beyond_smooth_motion(series.segments)
         else:
-            noise = IntegratedResponse().infer_from(series, scores, space, score.spread).evidence.measurement_noise
-            if noisy or np.any(noise):
+            found = IntegratedResponse().infer_from(series, scores, space, score.spread).evidence
+            lag_zero = MobilityEvidence(measurement_noise=found.measurement_noise, blur=found.blur)
+            if noisy or lag_zero.noisy or lag_zero.blurred:
                 lags = Lags.beyond_noise(series.segments)
         solver = WeakSolver.of(series, scores, space, lags=lags)
         found = solver.choose(current=self.current, diffusion=self.diffusion)
@@ -136,7 +137,7 @@ class StateDependent(ClosureStrategy):
             current_error_se=error_se if turning else None,
             white=True,
         )
-        return _close(series, found.groups, found.mobility, found.fields, evidence, space, noise=noise)
+        return _close(series, found.groups, found.mobility, found.fields, evidence, space, lag_zero)
 
 
 def _refusal(series: TimeSeries, regime: ShortTimeRegime) -> str:
@@ -247,7 +248,7 @@ def _with_residual(
     def fields(weights: np.ndarray) -> tuple[CurrentField, DiffusionField]:
         return field(weights), ConstantDiffusion.of(rest.estimate(weights))
 
-    return _close(series, rest.groups, mean, fields, evidence, space, rest.horizon)
+    return _close(series, rest.groups, mean, fields, evidence, space, MobilityEvidence(horizon=rest.horizon))
 
 
 def _close(
@@ -257,8 +258,7 @@ def _close(
     fields: Callable[[np.ndarray], tuple[CurrentField, DiffusionField]],
     evidence: ClosureEvidence,
     space: StateSpace,
-    horizon: HorizonEvidence | None = None,
-    noise: Vector | None = None,
+    beside: MobilityEvidence,
 ) -> ClosureFit:
     """Return mean mobility and fields with their errors, from groups of time left out or drawn with replacement."""
     states = lagged_moments(series.segments, series.segments, [0], groups)
@@ -269,7 +269,7 @@ def _close(
         error,
         "StateDependent",
         np.array([mean(drawn) for drawn in weights]),
-        MobilityEvidence(blocks=groups, horizon=horizon, closure=evidence, measurement_noise=noise),
+        replace(beside, blocks=groups, closure=evidence),
         np.array([space.symmetry.project(states.mean(drawn)[0]) for drawn in weights]),
     )
     replicas = stack_replicas([fields(drawn) for drawn in weights])
