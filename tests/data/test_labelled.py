@@ -106,3 +106,117 @@ def test_dates_come_back_as_dates(step):
 def test_dates_need_a_unit_of_time():
     with pytest.raises(el.ArgumentError, match="Argument `time_unit` must be one of"):
         el.TimeSeries(awkward(10), 1.0).to_xarray(origin="1970-01-01")
+
+
+# Labels survive -------------------------------------------------------------------------------------------------------
+
+LINEAR = {"score": el.Gaussian(), "mobility": el.QuadraticVariation(), "check": "off"}
+
+
+class Polars:
+    """What this package uses of a DataFrame of polars."""
+
+    def __init__(self, frame):
+        self.columns, self.frame = list(frame.columns), frame
+
+    def get_column(self, name):
+        return self.frame[name]
+
+
+def monthly_frame():
+    rng, index = np.random.default_rng(0), pd.date_range("1950-01-01", periods=300, freq="MS", name="time")
+    return pd.DataFrame(rng.normal(size=(300, 2)), columns=["nino34", "wwv"], index=index)
+
+
+FRAMES = {
+    "pandas": monthly_frame,
+    "column of dates": lambda: monthly_frame().reset_index().rename(columns={"time": "when"}),
+    "polars": lambda: Polars(monthly_frame().reset_index()),
+    "Dataset": lambda: monthly_frame().to_xarray(),
+    "DataArray": lambda: monthly_frame().to_xarray().to_dataarray(name="state").transpose("time", ...),
+}
+
+
+@pytest.mark.parametrize("kind", FRAMES)
+def test_labelled_data_are_fitted_as_they_are_and_keep_names_and_dates(kind):
+    data = FRAMES[kind]()
+    for series in (el.read(data), el.TimeSeries(data)):
+        assert (series.names, series.dt, series.time_unit) == (("nino34", "wwv"), 1.0, "month")
+    model = el.fit(data, **LINEAR)
+    assert (model.names, model.calendar, model.start) == (("nino34", "wwv"), "standard", -240.0)
+    source = model.provenance["source"]
+    assert source == {"variables": ["nino34", "wwv"], "from": "1950-01-01T00:00", "to": "1974-12-01T00:00"}
+    times = model.simulate(5.0).to_xarray().time.values
+    assert times.astype("datetime64[D]").astype(str).tolist()[:2] == ["1950-01-01", "1950-02-01"]
+    fitted = el.LangevinEstimator(**LINEAR).fit(data)
+    assert fitted.feature_names_in_.tolist() == ["nino34", "wwv"]
+
+
+def test_an_array_is_refused_by_its_shape_and_not_by_its_numbers():
+    with pytest.raises(el.ArgumentError, match=r"got a ndarray of shape \(300, 2\)\. Wrap your array first"):
+        el.fit(np.zeros((300, 2)))
+
+
+@pytest.mark.parametrize("frequency", ["D", "6h", "MS"])
+@pytest.mark.parametrize(
+    ("calendar", "suffix"),
+    [*(("standard", s) for s in ("nc", "zarr", "csv", "npz", "h5", "parquet")), ("noleap", "nc"), ("360_day", "zarr")],
+)
+def test_dates_come_back_from_files(calendar, frequency, suffix, tmp_path):
+    own = {"calendar": calendar, "use_cftime": calendar != "standard"}
+    dates = xr.date_range("2000-01-01", periods=70, freq=frequency, **own)
+    series = el.read(xr.Dataset({"T": ("time", awkward(70)[:, 0])}, {"time": dates}))
+    assert (series.calendar, series.dropped) == (calendar, 0)
+    write(series, tmp_path / f"a.{suffix}")
+    back = el.read(tmp_path / f"a.{suffix}", variables=["T"])
+    assert_same(back, series)
+    assert back.calendar == calendar
+
+
+def lat_lon_field(months=240):
+    """A pattern cos(lat) sin(lon) that swings slowly, in noise; the first point is land."""
+    rng, lat, lon = np.random.default_rng(0), np.arange(-75.0, 76.0, 30.0), np.arange(0.0, 360.0, 60.0)
+    swing = np.zeros(months)
+    for i in range(1, months):
+        swing[i] = 0.9 * swing[i - 1] + rng.normal()
+    pattern = np.cos(np.deg2rad(lat))[:, None] * np.sin(np.deg2rad(lon))
+    values = swing[:, None, None] * pattern + 0.3 * rng.normal(size=(months, len(lat), len(lon)))
+    values[:, 0, 0] = np.nan
+    time = pd.date_range("1950-01-01", periods=months, freq="MS")
+    coords = {"time": time, "lat": lat[::-1], "lon": lon}
+    return xr.DataArray(values[:, ::-1], coords, ("time", "lat", "lon"), "sst", {"units": "K"}), pattern[::-1]
+
+
+def test_a_field_comes_back_as_a_field(tmp_path):
+    field, _ = lat_lon_field()
+    series = el.read(field)
+    assert repr(series).startswith("TimeSeries(240 samples of sst(lat, lon), ... (35 variables)")
+    back = series.to_xarray(dataset=True).sst
+    xr.testing.assert_allclose(back.isel(member=0, drop=True), field)
+    assert back.lat.attrs["units"] == "degrees_north"
+    write(series, tmp_path / "a.nc")
+    with xr.open_dataset(tmp_path / "a.nc") as stored:
+        xr.testing.assert_allclose(stored.sst.isel(member=0, drop=True), field)
+    assert_same(el.read(tmp_path / "a.nc"), series)
+
+
+def test_grid_points_count_by_their_area_in_principal_components():
+    """The covariance weighted by cos(lat) has the eigenvectors of sqrt(cos) x; computed here from the array itself."""
+    field, pattern = lat_lon_field()
+    series = el.read(field)
+    fitted = el.preprocess.PCA(2).fit(series)
+    weights = np.sqrt(np.cos(np.deg2rad(np.repeat(field.lat.values, 6))))[np.isfinite(field.values[0].ravel())]
+    x = (series.stacked() - series.stacked().mean(axis=0)) * weights
+    exact = np.linalg.eigvalsh(x.T @ x)[::-1]
+    np.testing.assert_allclose(fitted.explained_variance, exact[:2] / exact.sum(), rtol=1e-9)
+    assert fitted.new_units == ("K", "K")
+    maps = fitted.to_xarray()
+    assert maps.sst.dims == ("component", "lat", "lon")
+    inside = np.isfinite(field.values[0])
+    assert abs(np.corrcoef(maps.sst.values[0][inside], pattern[inside])[0, 1]) > 0.95
+
+
+def test_points_that_are_scattered_stay_variables_of_their_own():
+    names = [f"T(lat={i}.0, lon={10 * i}.0)" for i in range(8)]
+    series = el.TimeSeries(awkward(30, 8), 1.0, names=names)
+    assert list(series.to_xarray(dataset=True).data_vars) == names

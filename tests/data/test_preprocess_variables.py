@@ -234,3 +234,26 @@ def test_transforms_stored_without_periods_still_load():
     stored["steps"][1]["period"] = 360.0
     loaded = base.from_dict(stored)
     assert [step.periods for step in loaded.steps] == [(None, None), (None, 360.0)]
+
+
+def test_the_period_of_an_angle_follows_its_unit():
+    turns = np.random.default_rng(0).uniform(0, 1, 400)
+    degrees = el.TimeSeries(360 * turns, 1.0, names=["phi"], units=["degrees"])
+    assert pp.Periodic().declare(degrees).periods == (360.0,)
+    assert pp.Periodic(period=180).declare(degrees).periods == (180.0,)
+    assert pp.Periodic().declare(el.TimeSeries(2 * np.pi * turns, 1.0)).periods == (2 * np.pi,)
+    unnamed = el.TimeSeries(360 * turns, 1.0, names=["phi"])
+    for series, period in ((unnamed, None), (degrees, 2 * np.pi)):
+        with pytest.raises(el.DataError, match=r"'phi' goes from .* looks like degrees: its period is 360"):
+            pp.Periodic(period=period).declare(series)
+    assert pp.Periodic(period=2 * np.pi).declare(unnamed).periods == (2 * np.pi,)
+
+
+def test_an_angle_counted_over_many_turns_is_offered_as_an_angle():
+    rng, phase = np.random.default_rng(0), np.zeros(4000)
+    for i in range(1, len(phase)):
+        phase[i] = phase[i - 1] + 0.03 - 0.02 * np.sin(phase[i - 1]) * 1.2 + 0.05 * rng.normal()
+    advice = el.diagnose(el.TimeSeries(phase, 0.1, names=["theta"])).finding("stationarity").advice
+    assert advice.startswith("If theta is an angle (many turns of 2 pi), declare it: `el.TimeSeries(..., periods=")
+    walk = np.cumsum(rng.normal(size=4000))
+    assert "angle" not in el.diagnose(el.TimeSeries(walk, 0.1)).finding("stationarity").advice

@@ -25,6 +25,10 @@ _FLAGS = {
     r"`?el\.TimeSeries\(\.\.\., periods=\{\"(.+?)\": 2 \* np\.pi\}\)`?": r"--periodic \1",
     r"`?el\.TimeSeries\(\.\.\., periods=\{\"(.+?)\": ([\d.]+)\}\)`?": r"--periodic \1:\2",
     r"`?el\.fit\(\.\.\., symmetry=el\.Translations\(\)\)`?": "--symmetry translations",
+    r"`el\.preprocess\.DelayEmbedding\(\)`": "--delay 1",
+    r"`(?:preprocess=\[)?el\.preprocess\.PCA\((?:variance=)?([\d.]+)\)\]?`": r"--pca \1",
+    r"\(`period=360`, or (.+?:360)\)": r"(--periodic \1)",
+    r"`period=2 \* np\.pi`": "NAME:6.2832",
     r"\btime=False": "--no-time",
     r"\btime=NAME": "--time NAME",
     r"\btime='([^']*)'": r"--time '\1'",
@@ -37,12 +41,14 @@ _FLAGS = {
     r'\bcheck="warn" \(--force on the command line\)': "--force",
 }
 
+_MOBILITY = r"`el\.(QuadraticVariation|IntegratedResponse|LogCorrelation|CorrelationFit|FiniteVolume)\(\)`"
+
 
 def in_flags(text: str) -> str:
     """Return a message with flags of the command line in place of arguments of Python."""
     for argument, flag in _FLAGS.items():
         text = re.sub(argument, flag, text)
-    return text
+    return re.sub(_MOBILITY, lambda match: "--mobility " + re.sub(r"\B(?=[A-Z])", "-", match[1]).lower(), text)
 
 
 def say(text: str) -> None:

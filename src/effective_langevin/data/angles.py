@@ -1,13 +1,41 @@
-"""Angles of a series, declared by its `periods`: where a period begins."""
+"""Angles of a series, declared by its `periods`: which period, where it begins, and which variables may be angles."""
 
 from collections.abc import Sequence
 
 import numpy as np
 
+from .._core.errors import DataError
 from .._core.types import Samples, Vector
 from .series import TimeSeries
 
 _SECTORS, _REACH = 36, 3
+_TURN, _DEGREES = 2 * np.pi, 360.0
+_MANY_TURNS, _PREFERENCE = 3, 0.3
+
+
+def choose_period(series: TimeSeries, column: int, period: float | None) -> float:
+    """Return the period asked for, or 360 for a variable in degrees and 2 pi otherwise; refuse what cannot be."""
+    name, unit, x = series.names[column], series.units[column], series.stacked()[:, column]
+    low, high = float(x.min()), float(x.max())
+    in_degrees = unit.strip().lower().startswith(("deg", "°"))
+    looks = not unit and period is None and low >= -_DEGREES / 2 and high <= _DEGREES and high - low > 0.8 * _DEGREES
+    if looks or (in_degrees and period is not None and abs(period - _TURN) < 0.01):
+        raise DataError(
+            f"Variable {name!r} goes from {low:.4g} to {high:.4g} {unit}".rstrip() + ", which looks like degrees: its "
+            f"period is 360 (`period=360`, or {name}:360). If it counts turns in radians, pass `period=2 * np.pi`."
+        )
+    return float(period or (_DEGREES if in_degrees else _TURN))
+
+
+def find_unwrapped(series: TimeSeries) -> dict[str, float]:
+    """Find variables without a period that go through many turns of 2 pi or 360 and prefer some angles."""
+    found = {}
+    for name, period, x in zip(series.names, series.periods, series.stacked().T):
+        for turn in (_TURN, _DEGREES) if period is None else ():
+            phase = np.exp(2j * np.pi * x / turn)
+            if np.ptp(x) > _MANY_TURNS * turn and max(abs(phase.mean()), abs((phase**2).mean())) > _PREFERENCE:
+                found[name] = turn
+    return found
 
 
 def lowest(series: TimeSeries) -> Vector:

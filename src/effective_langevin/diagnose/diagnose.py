@@ -62,7 +62,7 @@ def diagnose(series: TimeSeries, *, seed: int = 0) -> Diagnosis:
     regime, marginals = decide_regime(moments, linear, cells), describe_marginals(moments)
     findings = [
         short_time.regime(moments, regime),
-        stationarity.stationarity(moments, compare_stretches(moments)),
+        stationarity.offer_angles(stationarity.stationarity(moments, compare_stretches(moments)), series),
         sample_size.sample_size(moments),
         short_time.sampling_interval(moments, regime),
         short_time.measurement_noise(moments, regime),

@@ -14,6 +14,7 @@ import xarray as xr
 from ..._core import checks, timeunits
 from ..._core.errors import DataError, EffectiveLangevinError
 from ..fields import Field, find_fields, name_point
+from ..preprocess.base import FittedTransform
 from ..series import Label, TimeSeries
 from .dates import count_dates
 from .records import ReadOptions, Record, is_time_name, needs
@@ -198,7 +199,7 @@ def to_xarray(series: TimeSeries, *, dataset: bool = False, origin: str | None =
         coords["start"] = ("member", starts, {"long_name": "time at which the member begins"})
     attrs = {"source": f"effective-langevin {version('effective-langevin')}", "Conventions": "CF-1.11"}
     if dataset:
-        return xr.Dataset(_as_variables(series, values, coords, fields), coords, attrs)
+        return xr.Dataset(_as_variables(series, values, ("member", "time"), coords, fields), coords, attrs)
     coords["variable"] = ("variable", list(series.names), {"long_name": "variable"})
     coords["units"] = ("variable", list(series.units), {"long_name": "units of the variable"})
     if any(series.periods):
@@ -210,8 +211,21 @@ def to_xarray(series: TimeSeries, *, dataset: bool = False, origin: str | None =
     )
 
 
-def _as_variables(series: TimeSeries, values: np.ndarray, coords: dict[str, Any], fields: bool) -> dict[str, Any]:
-    """Return a variable for each field on its grid, and for each other name."""
+def label_patterns(of: FittedTransform, patterns: np.ndarray, shares: np.ndarray) -> xr.Dataset:
+    """Return patterns (component, var) as maps of the fields and values of the other variables, with their shares."""
+    shared = ("component", shares, {"long_name": "share of the variance"})
+    coords: dict[str, Any] = {"component": np.arange(1, len(shares) + 1), "explained_variance": shared}
+    return xr.Dataset(_as_variables(of, patterns, ("component",), coords, True), coords)
+
+
+def _as_variables(
+    series: TimeSeries | FittedTransform,
+    values: np.ndarray,
+    dims: tuple[str, ...],
+    coords: dict[str, Any],
+    fields: bool,
+) -> dict[str, Any]:
+    """Return a variable (*dims, ...) for each field on its grid, and (*dims) for each other name."""
     taken = sorted(set(series.names) & set(coords))
     if taken:
         raise DataError(f"A variable called {taken[0]!r} cannot stand beside the coordinate {taken[0]!r}: rename it.")
@@ -221,22 +235,22 @@ def _as_variables(series: TimeSeries, values: np.ndarray, coords: dict[str, Any]
         notes = _note(field.name, series, field.columns[0])
         grid = {d: (d, points, _CF.get(d.lower(), {"long_name": d})) for d, points in field.coordinates.items()}
         on_grid = field.on_grid(values[..., list(field.columns)])
-        data[field.name] = xr.DataArray(on_grid, grid, ("member", "time", *grid), attrs=notes)
+        data[field.name] = xr.DataArray(on_grid, grid, (*dims, *grid), attrs=notes)
     gridded = {column for field in grids for column in field.columns}
     for i, name in enumerate(series.names):
         if i not in gridded:
-            data[name] = (("member", "time"), values[..., i], _note(name, series, i))
+            data[name] = (dims, values[..., i], _note(name, series, i))
     return data
 
 
-def _fills_its_grid(field: Field, series: TimeSeries, coords: dict[str, Any]) -> bool:
+def _fills_its_grid(field: Field, series: TimeSeries | FittedTransform, coords: dict[str, Any]) -> bool:
     """Tell whether a field has several points, at least a quarter of its grid, and names that are free."""
     names = {field.name, *field.coordinates}
     known = names & {*coords, *series.names} or field.name in field.coordinates
     return not known and len(field.columns) > 1 and 4 * len(field.columns) >= math.prod(field.shape)
 
 
-def _note(name: str, series: TimeSeries, column: int) -> dict[str, Any]:
+def _note(name: str, series: TimeSeries | FittedTransform, column: int) -> dict[str, Any]:
     notes = {"long_name": name, "units": series.units[column], "angle_period": series.periods[column]}
     return {key: note for key, note in notes.items() if note}
 

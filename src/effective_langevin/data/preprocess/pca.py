@@ -1,6 +1,7 @@
 """Principal components, or empirical orthogonal functions."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -111,6 +112,15 @@ class FittedPCA(SegmentTransform):
         shares = ", ".join(f"{share:.1%}" for share in self.explained_variance[:8])
         kept = f"PCA keeps {self.vectors.shape[1]} of {len(self.names)} components ({shares}"
         return f"{kept}{', ...' if len(self.explained_variance) > 8 else ''}); left out {self.residual_variance:.2%}"
+
+    def to_xarray(self) -> Any:
+        """Return the patterns (component, ...) as an xarray Dataset, those of a field as maps on its grid.
+
+        A pattern is the change of the variables when its component grows by one.
+        """
+        from ..io.xarray import label_patterns
+
+        return label_patterns(self, (self.vectors * self.scale[:, None]).T, self.explained_variance)
 
     def _forward(self, values: Samples, times: np.ndarray) -> Samples:
         return ((values - self.mean) / self.scale) @ self.vectors

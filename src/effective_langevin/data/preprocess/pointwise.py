@@ -31,8 +31,8 @@ class Periodic:
     ----------
     variables : str or list of str, optional
         Names of the angles. Default: all variables.
-    period : float, default 2 pi
-        Their period.
+    period : float, optional
+        Their period. Default: 360 for variables in degrees, otherwise 2 pi.
 
     Examples
     --------
@@ -42,11 +42,11 @@ class Periodic:
     """
 
     variables: Sequence[str] | None = None
-    period: float = 2 * np.pi
+    period: float | None = None
 
     def __post_init__(self):
         object.__setattr__(self, "variables", _as_names(self.variables))
-        checks.positive_number("period", self.period)
+        checks.optional_positive_number("period", self.period)
 
     def declare(self, series: TimeSeries) -> TimeSeries:
         """Declare the period of the angles.
@@ -62,7 +62,8 @@ class Periodic:
             The same values with `periods`.
         """
         columns = _columns(self.variables, series)
-        periods = [float(self.period) if i in columns else p for i, p in enumerate(series.periods)]
+        chosen = {i: angles.choose_period(series, i, self.period) for i in columns}
+        periods = [chosen.get(i, period) for i, period in enumerate(series.periods)]
         return series.with_segments(series.segments, periods=periods)
 
     def fit(self, series: TimeSeries) -> "FittedPeriodic":

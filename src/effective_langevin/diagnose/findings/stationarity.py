@@ -1,10 +1,13 @@
 """Findings on change: stationarity and seasonality."""
 
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
 
 from ..._core.format import listed, measured, percent
+from ...data import TimeSeries
+from ...data.angles import find_unwrapped
 from ...statistics.stationarity_tests import UNIT_ROOT
 from ..moments import SeriesMoments
 from ..seasonality import Seasonality
@@ -118,6 +121,20 @@ def _drifting(alarms: list[_Alarm], numbers: dict[str, Quantity]) -> Finding:
     if first.feature == "mean" and first.grouping == "along the record":
         advice += " `preprocess=[el.preprocess.Detrend()]` removes a trend of the mean."
     return Finding("stationarity", level, meaning, advice, numbers)
+
+
+def offer_angles(finding: Finding, series: TimeSeries) -> Finding:
+    """Offer to declare variables that may be angles counted over many turns, where the series is not stationary."""
+    turns = find_unwrapped(series) if finding.level in ("warning", "stop") else {}
+    if not turns:
+        return finding
+    period, written = ("360", "360") if max(turns.values()) > 10 else ("2 pi", "2 * np.pi")
+    declared = ", ".join(f'"{name}": {written}' for name in turns)
+    advice = (
+        f"If {listed(list(turns))} {'is an angle' if len(turns) == 1 else 'are angles'} (many turns of {period}), "
+        f"declare it: `el.TimeSeries(..., periods={{{declared}}})`. {finding.advice}"
+    )
+    return replace(finding, advice=advice)
 
 
 def _also(alarms: list[_Alarm]) -> str:
