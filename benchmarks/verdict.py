@@ -157,11 +157,11 @@ def _noisy(series: el.TimeSeries, seed: int) -> el.TimeSeries:
     return series.map(lambda x: x + 0.5 * std * rng.normal(size=x.shape))
 
 
-def _fitted(series: el.TimeSeries, process: Process) -> el.LangevinModel:
+def _fitted(series: el.TimeSeries, process: Process, mobility: Any = None) -> el.LangevinModel:
     """Return what a plain fit makes of a linear process; wells keep their exact model."""
     if process.wells:
         return process.model()
-    return el.fit(series, score=el.Gaussian(), mobility=el.LogCorrelation(), check="off")
+    return el.fit(series, score=el.Gaussian(), mobility=mobility or el.LogCorrelation(), check="off")
 
 
 def pair(truth: str, process: Process, size: int, seed: int) -> tuple[el.LangevinModel, el.TimeSeries]:
@@ -173,6 +173,8 @@ def pair(truth: str, process: Process, size: int, seed: int) -> tuple[el.Langevi
     if truth == "noisy":
         series = _noisy(series, seed)
         return _fitted(series, process), series
+    if truth == "right, fitted":
+        return _fitted(series, process, el.IntegratedResponse()), series
     if truth == "non-stationary":
         return process.model(), _drifting(series)
     if truth == "wrong closure":
@@ -182,7 +184,7 @@ def pair(truth: str, process: Process, size: int, seed: int) -> tuple[el.Langevi
     return process.model(), series
 
 
-TRUTHS = ("right", "wrong closure", "wrong density", "non-stationary", "blurred", "noisy")
+TRUTHS = ("right", "right, fitted", "wrong closure", "wrong density", "non-stationary", "blurred", "noisy")
 
 
 def judge(model: el.LangevinModel, series: el.TimeSeries, seed: int) -> dict[str, Any]:
@@ -278,7 +280,10 @@ def main() -> None:
         truths = ["too short"] if size == SHORT else given.truths
         for truth in truths:
             for name in given.processes:
-                count = given.replicas or (SHORT_REPLICAS if size == SHORT else SIZES[size][truth != "right"])
+                if truth == "right, fitted" and name.startswith("wells"):
+                    continue
+                wrong = not truth.startswith("right")
+                count = given.replicas or (SHORT_REPLICAS if size == SHORT else SIZES[size][wrong])
                 cell = measure(truth, name, size, count)
                 results[f"{truth} | {name} | {size}"] = cell
                 above_detectable(results)

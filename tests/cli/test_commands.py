@@ -152,7 +152,7 @@ def test_a_series_that_is_not_stationary_is_refused_unless_forced(tmp_path, monk
     assert not run.exists()
     code, out, _ = run_main(monkeypatch, capsys, "fit", tmp_path / "walk.npz", *QUICK, "--out", run, "--force")
     assert code == 0
-    assert "Forced" in out
+    assert "(forced)" in out
     assert not out.startswith("Good")
     assert "not stationary" in el.load(run / "model.safetensors").provenance["forced"]
     assert "Forced" in (run / "report.html").read_text()

@@ -84,7 +84,7 @@ def show_validation(validation: "Validation", metrics: dict[str, float], folder:
     sentences = validation.verdict.sentences
     if as_json:
         where = {} if folder is None else {"folder": str(folder), "report": str(folder / "report.html")}
-        tell({**where, "verdict": sentences, "metrics": metrics})
+        tell({**where, "level": validation.verdict.level, "verdict": sentences, "metrics": metrics})
         return
     say("\n".join(sentences))
     rows = [

@@ -107,6 +107,8 @@ class Aspect:
 
 def size_words(kind: str, size: float) -> str:
     """Write a size of this kind of difference."""
+    if not np.isfinite(size):
+        return "none"
     return f"{100 * np.expm1(size):.0f} %" if kind in RATIOS else short(size)
 
 

@@ -82,6 +82,7 @@ def judge(validation: "Validation") -> Verdict:
     tests = [*validation.tests, *aspects.of_curves(validation, error), aspects.score(validation.model)]
     told = [found for note in notes.NOTES if (found := note(validation))]
     carried = [*_from_diagnosis(validation), *(f for f in told if f.level in ("warning", "stop"))]
+    carried.sort(key=lambda finding: finding.name != "forced")
     fewer, found, more = (_Judgement(tests, _levels(tests, shift), carried) for shift in range(3))
     level = found.level if validation.tests else "undecided"
     others = {other.level for other in (fewer, more)} - {level} if validation.tests else set()
