@@ -3,13 +3,13 @@ import numpy as np
 import pytest
 
 import effective_langevin as el
-from effective_langevin.estimate.mobility import estimate_mobility
+from effective_langevin.estimate.mobility import Mobility, estimate_mobility
 from effective_langevin.estimate.mobility.cross_check import (
     _disagreement,
     _interleaved,
     cross_check,
 )
-from effective_langevin.estimate.mobility.evidence import Estimate
+from effective_langevin.estimate.mobility.evidence import Agreement, Estimate, MobilityEvidence
 from effective_langevin.estimate.score import estimate_score
 from effective_langevin.estimate.space import StateSpace
 
@@ -66,13 +66,25 @@ def estimate(name, dt, value, error=0.01):
         (estimate("LogCorrelation", 0.1, 1.3), "LogCorrelation differs from IntegratedResponse by 30 %"),
         (estimate("LogCorrelation", 0.1, 1.3, error=0.2), ""),
         (estimate("LogCorrelation", 0.2, 1.3), ""),
-        (estimate("IntegratedResponse", 0.2, 0.7), "Dropping every second sample changes the mobility by 30 %"),
-        (estimate("IntegratedResponse", 0.4, 0.7), ""),
+        (estimate("IntegratedResponse", 0.2, 0.7), "every second sample only changes the mobility by 30 %"),
+        (estimate("IntegratedResponse", 0.4, 0.7), "Sample more often"),
+        (estimate("IntegratedResponse", 0.4, 1.4), "not more frequent samples: try `series.thin(4)`"),
+        (estimate("IntegratedResponse", 0.4, 1.4, error=0.2), ""),
     ],
 )
 def test_disagreement_is_what_exceeds_the_errors_where_they_should_hold(other, words):
     sentence = _disagreement(estimate("IntegratedResponse", 0.1, 1.0), [other])
     assert (words in sentence) if words else sentence == ""
+
+
+def test_the_interval_holds_what_a_coarser_sampling_gives_where_it_differs_beyond_errors():
+    used = estimate("IntegratedResponse", 0.1, 1.0)
+    others = [estimate("IntegratedResponse", 0.2, 1.02), estimate("IntegratedResponse", 0.4, 1.4)]
+    others.append(estimate("QuadraticVariation", 0.4, 0.2))
+    evidence = MobilityEvidence(blocks=20, agreement=Agreement((used, *others)))
+    low, high = Mobility(used.phi, used.standard_error, "", np.zeros((0, 2, 2)), evidence).interval()
+    assert high[0, 0] == 1.4
+    assert low[0, 0] == pytest.approx(1 - 2.093 * 0.01, abs=1e-4)
 
 
 def test_interleaving_loses_only_samples_that_are_left_alone():
@@ -89,7 +101,7 @@ def test_fit_warns_where_estimators_disagree_and_keeps_the_table():
     from scipy.signal import lfilter
 
     values = lfilter([1.0], [1.0, -fast], noise[0]) + lfilter([1.0], [1.0, -slow], noise[1])
-    with pytest.warns(el.EstimateWarning, match="Dropping every second sample|Estimators of the mobility disagree"):
+    with pytest.warns(el.EstimateWarning, match="every (second|fourth) sample only|Estimators of the mobility"):
         model = el.fit(el.TimeSeries(values[:, None], dt=1.0), score=el.Gaussian())
     assert len(model.mobility.diagnostics["agreement"]) > 4
     assert model.mobility.diagnostics["disagreement"]

@@ -230,3 +230,23 @@ def test_a_constant_mobility_without_noise_in_some_direction_is_fine_if_nothing_
     assert found.value == pytest.approx(2 * 0.25)
     phi[0, 2], phi[2, 0] = 0.1, -0.1
     assert not analysis.entropy_production(analysis.Draws(phi, np.eye(3), none, none), states, -states).defined
+
+
+def test_circulation_and_entropy_production_are_withheld_after_a_lift_of_eigenvalues(linear_model):
+    evidence = replace(linear_model.mobility.evidence, lifted_by=0.19)
+    lifted = replace(linear_model, mobility=replace(linear_model.mobility, evidence=evidence))
+    for found in (lifted.entropy_production(), lifted.circulation()):
+        assert not found.defined
+        assert "moved by 19 % to make it so" in found.summary()
+
+
+def test_a_diffusion_that_nearly_vanishes_along_the_current_leaves_both_withheld():
+    """(x, v) of an oscillator: no noise acts on x, sampling errors make its diffusion small and positive."""
+    phi = np.array([[1e-3, 1.0], [-1.0, 1.0]])
+    phis = phi + np.random.default_rng(0).normal(size=(200, 2, 2)) * 1e-3
+    draws = analysis.Draws(phi, np.eye(2), phis, np.tile(np.eye(2), (200, 1, 1)))
+    states = np.random.default_rng(1).normal(size=(500, 2))
+    assert "cannot be told from none" in analysis.entropy_production(draws, states, -states).summary()
+    assert not analysis.rotations(draws, np.ones(2), draws.degenerate).defined
+    certain = replace(draws, phi=phi + 0.5 * np.eye(2), phis=phis + 0.5 * np.eye(2))
+    assert analysis.entropy_production(certain, states, -states).defined

@@ -70,6 +70,7 @@ def diagnose(series: TimeSeries, *, seed: int = 0) -> Diagnosis:
         *([memory.markov(moments, cells, regime)] if cells else []),
         memory.linear_markov(moments, linear, cells),
         stationarity.seasonality(moments, find_lines(moments)),
+        memory.time_reversal(moments),
         distribution.tails(moments, marginals),
         distribution.edges(moments, marginals),
         sample_size.redundancy(moments),

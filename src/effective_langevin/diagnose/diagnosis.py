@@ -31,7 +31,7 @@ class Diagnosis:
     >>> values = np.random.default_rng(0).normal(size=500)
     >>> diagnosis = el.diagnose(el.TimeSeries(values, dt=0.1))
     >>> diagnosis
-    Diagnosis('white noise / unresolved', level='stop', 13 findings)
+    Diagnosis('white noise / unresolved', level='stop', 14 findings)
     >>> diagnosis.finding("regime").level
     'stop'
     """

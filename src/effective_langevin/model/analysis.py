@@ -19,6 +19,7 @@ from .._core.types import Matrix, Samples, Vector
 _ROUNDING = 1e-9
 _SHOWN = 3
 _NO_DIFFUSION, _NO_CURRENT = 1e-6, 1e-3
+_NEAR_SINGULAR, _SURE = 1e-3, 3.0
 _NO_NOISE = "no noise acts along the current, so that a reversed path cannot happen"
 _MAYBE_NO_NOISE = "the noise along the current cannot be told from none"
 
@@ -67,12 +68,20 @@ class Circulation:
     frequency: Vector
     standard_error: Vector
     planes: Float[np.ndarray, "rotation two var"]
+    reason: str = ""
+
+    @property
+    def defined(self) -> bool:
+        """Whether the rotations can be trusted; if not, `reason` says why."""
+        return not self.reason
 
     def __repr__(self) -> str:
         return f"Circulation({self.summary()})"
 
     def summary(self, unit: str = "") -> str:
         """Return the fastest rotations, as text."""
+        if not self.defined:
+            return f"rotations withheld: {self.reason}"
         unit, pairs = unit and f"rad/{unit}", list(zip(self.frequency, self.standard_error))[:_SHOWN]
         return f"rotations {', '.join(measured(float(f), float(e), unit) for f, e in pairs) or 'none'}"
 
@@ -125,6 +134,21 @@ class Draws:
     covariance: Matrix
     phis: Float[np.ndarray, "draw var var"]
     covariances: Float[np.ndarray, "draw var var"]
+    lifted_by: float = 0.0
+
+    @property
+    def degenerate(self) -> str:
+        """Why quotients by the diffusion mean nothing, or "": it was lifted, or nearly vanishes along the current."""
+        if self.lifted_by:
+            return (
+                f"the inferred diffusion was not positive definite, and Phi was moved by {100 * self.lifted_by:.2g} % "
+                "to make it so"
+            )
+        values, vectors = np.linalg.eigh(0.5 * (self.phi + self.phi.T))
+        errors = self.of(lambda phi, _: np.einsum("ik,ij,jk->k", vectors, phi, vectors)).std(axis=0)
+        doubtful = vectors[:, values < np.maximum(_NEAR_SINGULAR * values[-1], _SURE * errors)]
+        odd = 0.5 * (self.phi - self.phi.T)
+        return _MAYBE_NO_NOISE if np.linalg.norm(doubtful.T @ odd) > _NO_CURRENT * np.linalg.norm(odd) else ""
 
     def of(self, function: Callable[[Matrix, Matrix], Any]) -> np.ndarray:
         """A function of Phi and C for every draw; without draws, of the two themselves, which then have no error."""
@@ -152,7 +176,7 @@ def relaxation(draws: Draws) -> Timescales:
     return Timescales(1 / decay, np.real(drawn).std(axis=0) / decay**2, period, period_error, directions)
 
 
-def rotations(draws: Draws, std: Vector) -> Circulation:
+def rotations(draws: Draws, std: Vector, reason: str = "") -> Circulation:
     """Planes and frequencies of dy = -B y dt with B = L^-1 Phi_A L^-T and y = L^-1 x, C = L L^T: in y, C is round.
 
     B is antisymmetric: -B u = omega v, -B v = -omega u in each plane. The error of omega is that of -v^T B u, which to
@@ -164,7 +188,7 @@ def rotations(draws: Draws, std: Vector) -> Circulation:
     second, first = (np.sqrt(2) * part(vectors.T[fastest]) for part in (np.real, np.imag))
     drawn = draws.of(lambda phi, c: -np.einsum("ki,ij,kj->k", second, _turning(phi, c), first))
     planes = np.stack([first, second], axis=1) @ np.linalg.cholesky(draws.covariance).T * std
-    return Circulation(frequency[fastest], drawn.std(axis=0), planes)
+    return Circulation(frequency[fastest], drawn.std(axis=0), planes, reason)
 
 
 def entropy_production(draws: Draws, states: Samples, scores: Samples) -> EntropyProduction:
@@ -172,10 +196,13 @@ def entropy_production(draws: Draws, states: Samples, scores: Samples) -> Entrop
 
     It is < v^T Phi_S^-1 v > of the stationary velocity v = Phi_A s, zero without circulation. < s s^T > is C^-1 for the
     Gaussian of the same covariance; only what the score has beyond it is averaged over the states, which is noisier.
-    Not defined where Phi_A leads out of the directions in which noise acts.
+    Not defined where Phi_A leads out of the directions in which noise acts, after a lift of eigenvalues of Phi_S, and
+    where Phi_S nearly vanishes along the current: it diverges as the least eigenvalue goes to zero.
     """
     if _produced(draws.phi.T - draws.phi, 0.5 * (draws.phi + draws.phi.T)) is None:
         return EntropyProduction.undefined(_NO_NOISE)
+    if reason := draws.degenerate:
+        return EntropyProduction.undefined(reason)
     kernel, gaussian = _kernel(draws.phi), np.linalg.inv(draws.covariance)
     linear = states @ gaussian
 

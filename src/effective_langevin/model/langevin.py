@@ -290,13 +290,15 @@ class LangevinModel:
         return analysis.relaxation(self._draws())
 
     def circulation(self) -> analysis.Circulation:
-        """Return the rotations made by Phi_A: frequencies with errors, and their planes; none in one dimension."""
-        return analysis.rotations(self._draws(), self.standardizer.std)
+        """Return the rotations made by Phi_A: frequencies with errors, and planes; or the reason why not."""
+        draws = self._draws()
+        return analysis.rotations(draws, self.standardizer.std, "" if self.fields else draws.degenerate)
 
     def entropy_production(self) -> analysis.EntropyProduction:
         """Return < nu . D^-1 nu > per unit of time, with its error: zero if and only if the model is reversible.
 
-        It is undefined where no noise acts along the current, and for a smooth series, whose D is an effective one.
+        It is undefined where no noise acts along the current, or cannot be told from none, where the inferred diffusion
+        had to be made positive definite, and for a smooth series with a current, whose D is an effective one.
         """
         closure = self.mobility.evidence.closure
         if closure is not None and closure.white is False:
@@ -336,7 +338,8 @@ class LangevinModel:
             self.standardizer.mobility_to_standard(m)
             for m in (self.closure.mean(), self.mobility.replicas, self.mobility.covariances)
         )
-        return analysis.Draws(phi, self.score.covariance, phis, covariances + self.score.blur)
+        known = (phi, self.score.covariance, phis, covariances + self.score.blur)
+        return analysis.Draws(*known, self.mobility.evidence.lifted_by)
 
     def _states_like(self, x: Samples) -> Any:
         """Return states as an array of floats; those of JAX, also traced ones, stay as they are."""

@@ -9,6 +9,8 @@ from ..symmetry_search import Candidate
 from ..thresholds import THRESHOLDS
 from .finding import Finding, Quantity
 
+_TRY_LOG = "Record for longer, or look at the histogram. A positive, skewed variable is better fitted as its logarithm."
+
 
 def tails(moments: SeriesMoments, found: Marginals) -> Finding:
     """Outliers, tail exponent and kurtosis."""
@@ -41,6 +43,10 @@ def tails(moments: SeriesMoments, found: Marginals) -> Finding:
     if peaked.any():
         advice = "Check for outliers. If the tails are real, the noise may depend on the state: see the validation."
         return Finding("tails", "note", f"Tails heavier than Gaussian: {most}. Moments are finite.", advice, numbers)
+    if (kurtosis + 2 * error > THRESHOLDS.kurtosis).any():
+        advice = "" if (kurtosis < THRESHOLDS.kurtosis).all() else _TRY_LOG
+        level = "note" if advice else "ok"
+        return Finding("tails", level, f"Cannot tell whether tails are heavier than Gaussian: {most}.", advice, numbers)
     return Finding("tails", "ok", f"No heavy tails: {most}.", "", numbers)
 
 

@@ -3,12 +3,16 @@
 import numpy as np
 
 from ..._core.format import listed, measured
+from ...statistics.lags import longest_lag
 from ...statistics.resampling import critical
+from ...statistics.time_reversal import compare_with_reverse
 from ..markov import CellMemory, LinearMemory
-from ..moments import SeriesMoments
+from ..moments import FEW_PAIRS, SeriesMoments
 from ..regime import Regime
 from ..thresholds import THRESHOLDS
 from .finding import Finding, Quantity
+
+_MOST_LAGS = 8  # of the comparison with the reverse, doubling
 
 
 def _largest(found: LinearMemory | CellMemory, groups: int) -> tuple[int, ...] | None:
@@ -84,3 +88,40 @@ def markov(moments: SeriesMoments, found: CellMemory, regime: Regime) -> Finding
     else:
         advice = "A slow variable is missing. Add it, or delayed copies by `el.preprocess.DelayEmbedding()`."
     return Finding("Markov test", level, meaning, advice, numbers)
+
+
+def time_reversal(moments: SeriesMoments) -> Finding:
+    """The series against its reverse, in moments of second and third order."""
+    series, name = moments.series, "time reversal"
+    longest = min(moments.times.max() / series.dt, longest_lag(series.segments, FEW_PAIRS))
+    lags = 2 ** np.arange(min(int(np.log2(max(longest, 1))) + 1, _MOST_LAGS))
+    found = compare_with_reverse(series.segments, lags, moments.groups)
+    order, size, (lag, i, j) = found.clearest
+    time = measured(float(lags[lag] * series.dt), None, series.time_unit)
+    numbers = {
+        "lags": Quantity(lags * series.dt, unit=series.time_unit),
+        "second_order": Quantity(found.second, found.second_error),
+        "third_order": Quantity(found.third, found.third_error),
+        "limit": Quantity(found.limit),
+    }
+    if not found.irreversible:
+        seen = "second and third order" if found.third.size else "second order"
+        reach = measured(float(lags[-1] * series.dt), None, series.time_unit)
+        meaning = (
+            f"Cannot tell the series from its reverse by moments of {seen} at lags up to {reach}: a difference of "
+            f"about {measured(found.visible)} (standardised) would have been seen."
+        )
+        return Finding(name, "ok", meaning, "", numbers)
+    a, b = series.names[i], series.names[j]
+    if order == 2:
+        meaning = f"Not the same backwards: {a} and {b} turn around each other ({measured(size)} errors, h = {time})."
+        return Finding(name, "ok", meaning, "", numbers)
+    meaning = (
+        f"Not the same backwards: < {a}(t)^2 {b}(t + h) > differs from its reverse by {measured(size)} errors at h = "
+        f"{time}, as with slow rises and fast falls. Second moments do not show it."
+    )
+    advice = (
+        "A constant mobility does not reproduce it, and in one variable no Langevin equation does: see "
+        "`el.StateDependent()` and `el.preprocess.DelayEmbedding`."
+    )
+    return Finding(name, "note", meaning, advice, numbers)

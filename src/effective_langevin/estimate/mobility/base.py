@@ -101,7 +101,7 @@ class Mobility:
         """Return the confidence interval of each entry.
 
         It follows Student's law with one degree of freedom less than there are blocks, and is widened by the
-        discretisation error.
+        discretisation error, and to hold what a coarser sampling gives where that differs beyond errors.
 
         Parameters
         ----------
@@ -116,7 +116,9 @@ class Mobility:
         level = checks.fraction("level", level)
         quantile = stdtrit(self.evidence.blocks - 1, 0.5 * (1 + level))
         width = quantile * self.standard_error + self.discretisation_error
-        return self.matrix - width, self.matrix + width
+        agreement = self.evidence.agreement
+        coarser = [e.phi for e in agreement.contradicting] if agreement else []
+        return np.min([self.matrix - width, *coarser], axis=0), np.max([self.matrix + width, *coarser], axis=0)
 
     def error_of(self, function: Callable[[Matrix], np.ndarray]) -> np.ndarray:
         """Return the standard error of a function of Phi.

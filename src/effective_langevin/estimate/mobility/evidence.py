@@ -17,6 +17,7 @@ Record = TypeVar("Record")
 ToPhysical = Callable[[np.ndarray], np.ndarray]
 
 UNSTABLE = 0.3  # relative error of Phi beyond which no range of horizons is stable
+_SIGNIFICANT, _SUBSTANTIAL = 4.0, 0.05  # of a difference between two estimates: standard errors, share of |Phi|
 STILL_RISING = 0.1  # share of the variance in directions where Phi(T) has not stopped rising
 
 _HORIZON_KEYS = {
@@ -99,6 +100,11 @@ class Estimate:
         """|Phi - Phi'|."""
         return float(np.linalg.norm(self.phi - other.phi))
 
+    def excess(self, other: "Estimate") -> float:
+        """The distance in units of what errors explain, or of a twentieth of |Phi| if that is more."""
+        explained = _SIGNIFICANT * np.hypot(self.error, other.error)
+        return self.distance(other) / max(explained, _SUBSTANTIAL * float(np.linalg.norm(self.phi)))
+
 
 @dataclass(frozen=True, eq=False)
 class Agreement:
@@ -106,6 +112,12 @@ class Agreement:
 
     estimates: tuple[Estimate, ...]
     disagreement: str = ""
+
+    @property
+    def contradicting(self) -> list[Estimate]:
+        """The same estimator at coarser sampling, where it differs beyond both errors."""
+        used, *others = self.estimates
+        return [e for e in others if e.estimator == used.estimator and e.dt > used.dt and used.excess(e) > 1]
 
 
 @dataclass(frozen=True, eq=False)

@@ -52,7 +52,7 @@ class ModelDescription:
         """Frequency, period and plane of the fastest rotations."""
         found, rows = self.circulation, []
         turns = zip(found.frequency[:_MOST_MODES], found.standard_error, found.period, self._planes)
-        for frequency, error, period, plane in turns if self.test else ():
+        for frequency, error, period, plane in turns if self.test and found.defined else ():
             if frequency > 0:
                 turn = _write(period, period * error / frequency) if frequency > 2 * error else "–"
                 rows.append({"frequency": _write(frequency, error), "period": turn, "plane": plane})
@@ -101,6 +101,8 @@ class ModelDescription:
 
     def _circulation(self, test: CirculationTest) -> str:
         found, unit = self.circulation, self.model.time_unit or "unit of time"
+        if not found.defined:
+            return f"withheld: {found.reason}."
         frequency, error = float(found.frequency[0]), float(found.standard_error[0])
         turn = f"{plus_minus(frequency, error)} radians per {unit}"
         if not test.significant:
@@ -119,7 +121,15 @@ class ModelDescription:
                 f"{value} (units of Boltzmann's constant): the dynamics are distinguishable from their time reversal."
             )
         bias = short(max(found.bias, 0.0))
-        return f"{value}, where sampling noise alone makes {bias}: reversible within sampling errors."
+        return (
+            f"{value}, where sampling noise alone makes {bias}: reversible within sampling errors{self._backwards()}."
+        )
+
+    def _backwards(self) -> str:
+        """Say what the data are like backwards, which the model does not know."""
+        known = {f.name: f for f in self.model.diagnosis.findings} if self.model.diagnosis else {}
+        differs = "time reversal" in known and known["time reversal"].level == "note"
+        return ", but the data differ from their reverse in third moments" if differs else ""
 
     @cached_property
     def _modes(self) -> list[int]:
