@@ -182,12 +182,14 @@ def _by_regression(series: TimeSeries, score: ScoreFit, space: StateSpace, degre
 
 
 def _from_network(series: TimeSeries, score: ScoreFit, space: StateSpace, *, key: jax.Array) -> ClosureFit:
-    """Take the current that the network learned beside the score; judge it at perturbed states."""
+    """Take the current that the network learned beside the score; judge it at perturbed states.
+
+    What it leaves over is taken at the states as they are: perturbations would add white noise that the data have not.
+    """
     size, fast = series.dimension, OutputsOf(score.function.lower())
-    unit = np.asarray(score.velocity_unit) * _slowed_by(fast, series, score, key=key)
+    unit = np.asarray(score.velocity_unit) * _speed_up(fast, series, score, key=key)
     current = SharedCurrent(jnp.asarray(np.diag(unit), jnp.float32))
-    states = perturbed(series.stacked(np.float32), score.spread, key=key)
-    values = evaluate_everywhere(fast, states)
+    values = evaluate_everywhere(fast, series.stacked(np.float32))
     scores, currents = (_split_like(series, part) for part in (values[:, :size], unit * values[:, size:]))
     rest = infer_diffusion(series, scores, currents, space.symmetry).at_least(score.scale, series)
     # The score and its current were learned on the other part of the series.
@@ -212,7 +214,7 @@ def _from_network(series: TimeSeries, score: ScoreFit, space: StateSpace, *, key
     return _with_residual(series, currents, rest, lambda weights: current, evidence, space)
 
 
-def _slowed_by(outputs: OutputsOf, series: TimeSeries, score: ScoreFit, *, key: jax.Array) -> float:
+def _speed_up(outputs: OutputsOf, series: TimeSeries, score: ScoreFit, *, key: jax.Array) -> float:
     """Return how much faster the current of the data is than that learned at perturbed states.
 
     A perturbed state does not tell all of the velocity, so that its mean there is too small: of a linear system, by the
