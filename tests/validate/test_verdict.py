@@ -94,7 +94,7 @@ def test_an_ensemble_that_still_moves_is_no_steady_state(series):
 
 
 def aspect(name, small, large, shown=True):
-    return Aspect(name, "probability", "P", 0.0, 0.1, 0.1, 0.01, (Outcome(small, large, shown),) * 3, {}, {})
+    return Aspect(name, "probability", "P", 0.0, 0.1, 0.1, 0.01, 0.0, (Outcome(small, large, shown),) * 3, {}, {})
 
 
 def test_the_score_alone_is_never_fatal():

@@ -132,12 +132,15 @@ class Differences:
         """Test all differences together; that they are smaller than large is shown with error `chance`."""
         finite = np.isfinite(self.large)
         worst = float(self.sizes(self.large, shift)[finite].max()) if finite.any() else -np.inf
-        upper = np.abs(self.gap) + shift * self.other_error + stdtrit(self.groups - 1, 1 - chance) * self.cautious
         return Outcome(
             self.null.chance(float(self.sizes(self.small, shift).max())),
             self.null.chance(worst),
-            bool((upper < self.large).all()),
+            bool((self.upper(chance) + shift * self.other_error < self.large).all()),
         )
+
+    def upper(self, chance: float = 0.05) -> np.ndarray:
+        """Size that each |difference| exceeds with this chance."""
+        return np.abs(self.gap) + stdtrit(self.groups - 1, 1 - chance) * self.cautious
 
     def detectable(self, chance: float) -> np.ndarray:
         """Size of a difference that a test of this level finds with `POWER`."""

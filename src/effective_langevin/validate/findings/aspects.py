@@ -61,7 +61,8 @@ class Aspect:
     """The outcome of one joint test: the difference that decides, what could be detected, and by how much seeds matter.
 
     `outcomes` are those of differences made smaller by twice their Monte-Carlo error, as they are, and made larger;
-    `largest` is the largest difference of each kind, `detectable` the size that would have been detected.
+    `seed_error` is that error. `largest` is the largest difference of each kind, `detectable` the size that would have
+    been detected.
     """
 
     name: str
@@ -71,6 +72,7 @@ class Aspect:
     model: float
     gap: float
     error: float
+    seed_error: float
     outcomes: tuple[Outcome, ...]
     largest: dict[str, float]
     detectable: dict[str, float]
@@ -156,14 +158,23 @@ def _aspect(
     name: str, kinds: list[str], labels: list[str], data: np.ndarray, model: np.ndarray, found: Differences
 ) -> Aspect:
     outcomes = tuple(found.outcome(shift) for shift in (-SEED_ERRORS, 0.0, SEED_ERRORS))
-    allowed = found.large if outcomes[1].p_large < POOR_CHANCE else found.small
-    place = int(np.argmax(found.sizes(allowed)))
+    place = _deciding(found, outcomes[1])
     sizes = (np.abs(found.gap), found.detectable(USABLE_CHANCE / FAMILY))
     largest, detectable = (
         {k: float(max(s[[k == other for other in kinds]])) for k in dict.fromkeys(kinds)} for s in sizes
     )
-    one, two, gap, error = (float(values[place]) for values in (data, model, found.gap, found.error))
-    return Aspect(name, kinds[place], labels[place], one, two, gap, error, outcomes, largest, detectable)
+    numbers = (data, model, found.gap, found.error, found.other_error)
+    one, two, gap, error, seed_error = (float(values[place]) for values in numbers)
+    return Aspect(name, kinds[place], labels[place], one, two, gap, error, seed_error, outcomes, largest, detectable)
+
+
+def _deciding(found: Differences, outcome: Outcome) -> int:
+    """Return the place of the difference that is too large, or the least known to be small enough."""
+    if outcome.p_large < POOR_CHANCE:
+        return int(np.argmax(found.sizes(found.large)))
+    if outcome.shown or outcome.p_small < USABLE_CHANCE:
+        return int(np.argmax(found.sizes(found.small)))
+    return int(np.argmax(found.upper() / found.large))
 
 
 def of_samples(sides: "Sides", view: "View", groups: int, mobility_error: float) -> tuple[Aspect, ...]:
@@ -232,7 +243,7 @@ def score(model: LangevinModel) -> Aspect:
     chances = [null.chance((size - limit) / max(error, 1e-12)) for limit in (small, large)]
     outcome = Outcome(chances[0], chances[1], True)
     detectable = small + (null.critical(USABLE_CHANCE / FAMILY) + ndtri(POWER)) * error
-    return Aspect("score", kind, kind, 0.0, size, size, error, (outcome,) * 3, {kind: size}, {kind: detectable})
+    return Aspect("score", kind, kind, 0.0, size, size, error, 0.0, (outcome,) * 3, {kind: size}, {kind: detectable})
 
 
 def _probabilities(data: TimeSeries, paths: TimeSeries, names: Sequence[str]) -> _Parts:

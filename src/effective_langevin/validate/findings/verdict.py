@@ -6,7 +6,7 @@ diagnosis and of state-dependent steps have their own levels of 0.2 %.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal, get_args
 
 import numpy as np
@@ -30,6 +30,7 @@ FINDING_LEVEL: dict[VerdictLevel, Level] = {"good": "ok", "usable": "warning", "
 _FROM_FINDING: dict[Level, VerdictLevel] = {"ok": "good", "note": "good", "warning": "usable", "stop": "poor"}
 _CARRIED = ("stationarity", "seasonality", "measurement noise", "motion blur")  # of the diagnosis
 _FEW_GROUPS = 10
+_MOSTLY, _LONGER = 0.4, 4.0  # share of the squared error that is the simulation's; how much longer one would be
 _SEEN = 3.0  # standard errors from which a difference is mentioned though it does not matter
 
 
@@ -165,8 +166,9 @@ def _level_of(finding: Finding) -> VerdictLevel:
 
 
 def _from_diagnosis(validation: "Validation") -> list[Finding]:
-    """Return what the diagnosis found to spoil a model of this series."""
+    """Return what the diagnosis found to spoil a model of this series; blur counts though a fit can allow for it."""
     known = validation.diagnosis.findings if validation.diagnosis else ()
+    known = [replace(f, level="warning") if (f.name, f.level) == ("motion blur", "note") else f for f in known]
     return [f for f in known if f.name in _CARRIED and f.level in ("warning", "stop")]
 
 
@@ -204,17 +206,19 @@ def _next_step(validation: "Validation", found: _Judgement) -> str:
     if isinstance(deciding, Finding):
         return deciding.advice or "`el.diagnose(series)`."
     if found.level == "undecided":
-        return f"{_advice_to_record(deciding)} Until then `el.fit(series, score=el.Gaussian())`, the simplest model."
+        return _more_of(validation, deciding)
     return _advice(validation, deciding.name)
 
 
-def _advice_to_record(test: Aspect) -> str:
-    """Say how much longer the record should be for a good model to be called one."""
-    large = test.limits[1]
-    if not np.isfinite(large):
-        return "Use a longer record."
-    longer = max(2, round((2 * test.error / (0.5 * large)) ** 2))
-    return f"Use a record about {longer} times as long." if longer < 1000 else "Use a much longer record."
+def _more_of(validation: "Validation", test: Aspect) -> str:
+    """Ask for a longer simulation where its error counts most, otherwise for the record that would decide."""
+    sizes, large = validation.comparison, test.limits[1]
+    if test.seed_error**2 > _MOSTLY * test.error**2:
+        longer = _LONGER * sizes.model_samples / max(sizes.members, 1) * sizes.dt
+        return f"`el.validate(model, series, duration={longer:.3g})`, a longer simulation."
+    room = max(large - abs(test.gap), 0.2 * large)
+    times = max(2, int(np.ceil(1.5 * (1.73 * test.error / room) ** 2)))
+    return f"a record about {times} times as long, then `el.fit(series)` again."
 
 
 def _advice(validation: "Validation", name: str) -> str:
