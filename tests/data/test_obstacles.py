@@ -38,6 +38,13 @@ def test_a_code_for_missing_values_is_named_and_left_out_when_asked(code, tmp_pa
     assert el.read(path, missing=[]).stacked().max() == max(code, values.max().round(5))
 
 
+def test_a_usual_code_is_named_where_it_occurs_once():
+    values = X.copy()
+    values[3, 0] = -9999
+    with pytest.raises(el.DataError, match=r"holds -9999 \(1 times\)"):
+        el.read(values, dt=1.0)
+
+
 def test_codes_of_single_precision_are_recognised():
     values = X.astype(np.float32)
     values[3:9, 0] = 1e36
@@ -84,6 +91,11 @@ def test_a_row_of_units_under_the_header(tmp_path):
     assert (el.read(path).units, el.read(path).time_unit) == (("K", "m"), "day")
 
 
+def test_decimal_commas_between_semicolons(tmp_path):
+    lines = [row.replace(".", ",") for row in rows([np.arange(400.0), X[:, 0]], ";")]
+    np.testing.assert_allclose(el.read(write(tmp_path / "a.csv", "time;T", *lines)).stacked()[:, 0], X[:, 0], rtol=1e-5)
+
+
 def test_columns_of_text_are_left_out_unless_they_are_asked_for(tmp_path):
     path = write(tmp_path / "a.csv", "time,station,a", *rows([np.arange(400.0), ["Kiel"] * 400, X[:, 0]]))
     assert el.read(path).names == ("a",)
@@ -125,6 +137,14 @@ def test_integers_with_gaps_are_not_rounded_stamps():
     keep = np.delete(np.arange(400), np.arange(2, 400, 3))
     series = el.read({"x": X[keep, 0], "time": keep})
     assert (series.dt, len(series.segments)) == (1.0, 134)
+
+
+def test_a_single_step_aside_is_not_rounding():
+    """A record delayed once by half a step, with stamps of one decimal, is not a longer step."""
+    rows = np.arange(0, 300, 2)
+    rows[75:] += 1
+    with pytest.raises(el.DataError, match="not uniform"):
+        el.read({"x": X[rows, 0], "time": 0.1 * rows})
 
 
 @pytest.mark.parametrize(
@@ -246,6 +266,8 @@ def test_a_name_stands_for_one_variable(tmp_path):
         el.TimeSeries(X, 0.1, names=["a", "a"])
     with pytest.raises(el.ArgumentError, match="`variables` must be different names"):
         el.read({"T": X[:, 0]}, dt=1.0, variables=["T", "T"])
+    with pytest.raises(el.ArgumentError, match="`names` must be different names"):
+        el.read({"x": X, "names": np.array(["a", "a"])}, dt=1.0, variables="a")
     with pytest.raises(el.DataError, match="names 3 variables, but its array has 2 columns"):
         el.read({"x": X, "names": np.array(["a", "b", "c"])}, dt=1.0)
     for name in ("time", "member"):

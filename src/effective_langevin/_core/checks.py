@@ -138,9 +138,10 @@ def periods(value: Any, names: Sequence[str]) -> tuple[float | None, ...]:
 def known_names(name: str, wanted: Any, known: Iterable[str], where: str) -> tuple[str, ...]:
     """Return the names asked for, all of which `where` must hold."""
     wanted = (wanted,) if isinstance(wanted, str) else tuple(wanted)
-    known = [str(k) for k in known]
+    known = dict.fromkeys(str(k) for k in known)
     for entry in wanted:
         if entry not in known:
+            known = list(known)
             shown = ", ".join(known[:20]) + (", ..." if len(known) > 20 else "")
             raise refused(name, f"among the names in {where}", entry, f"There are: {shown or 'none'}.")
     return wanted

@@ -4,18 +4,17 @@ The samples are the array `x` (or `values`, `data`, `samples`), (time, var) or (
 in `variables`. Beside them may stand `dt`, `dt_unit` or `time_unit`, `time`, `variables` or `names`, and `units`.
 """
 
-import zipfile
-import zlib
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import h5py
 import numpy as np
 import xarray as xr
 
 from ..._core import checks
-from ..._core.errors import DataError
+from ..._core.errors import DataError, EffectiveLangevinError
 from ..series import Label, check_orientation
 from .records import ReadOptions, Record, find_time, unit_in_name
 from .times import Stamps
@@ -34,7 +33,7 @@ def read_numpy(path: Path, options: ReadOptions) -> list[Record]:
         if not isinstance(loaded, np.ndarray):
             with loaded:
                 loaded = {name: loaded[name] for name in loaded}
-    except (OSError, EOFError, ValueError, zipfile.BadZipFile, zlib.error) as error:
+    except Exception as error:  # numpy and zipfile raise errors of many kinds for damaged files
         if "allow_pickle" in str(error):
             raise DataError(
                 f"{path} is not a numpy file, or holds Python objects, which are not read: save plain arrays."
@@ -46,23 +45,23 @@ def read_numpy(path: Path, options: ReadOptions) -> list[Record]:
 
 def read_hdf5(path: Path, options: ReadOptions) -> list[Record]:
     """Read datasets by their full name ("run/x"); units are attributes, notes may be attributes of the file."""
-    import h5py
-
     try:
-        file = h5py.File(path, "r")
-    except OSError as error:
-        raise DataError(f"{path} is not a readable HDF5 file: {error}.") from error
-    with file:
-        found: dict[str, Any] = {}
-        file.visititems(lambda name, node: found.update({name: node}) if isinstance(node, h5py.Dataset) else None)
-        units = {name: str(_decode(node.attrs["units"])[0]) for name, node in found.items() if "units" in node.attrs}
-        notes = {key: np.asarray(value) for key, value in file.attrs.items() if key in _NOTE_KEYS}
-        try:
-            return from_mapping(
-                {**notes, **{n: _decoded(node) for n, node in found.items()}}, str(path), options, units
-            )
-        except OSError as error:
-            raise DataError(f"{path} is damaged: {error}.") from error
+        with h5py.File(path, "r") as file:
+            return _from_hdf5(file, path, options)
+    except EffectiveLangevinError:
+        raise
+    except Exception as error:  # h5py raises errors of many kinds for damaged files
+        reason = str(error).strip().split("\n")[0]
+        raise DataError(f"{path} is not a readable HDF5 file: {reason}.") from error
+
+
+def _from_hdf5(file: Any, path: Path, options: ReadOptions) -> list[Record]:
+    found: dict[str, Any] = {}
+    file.visititems(lambda name, node: found.update({name: _decoded(node)}) if isinstance(node, h5py.Dataset) else None)
+    noted = {name: _decode(file[name].attrs["units"]) for name in found if "units" in file[name].attrs}
+    units = {name: str(unit[0]) for name, unit in noted.items() if len(unit)}
+    notes = {key: np.asarray(value) for key, value in file.attrs.items() if key in _NOTE_KEYS}
+    return from_mapping({**notes, **found}, str(path), options, units)
 
 
 def _decoded(node: Any) -> Any:
@@ -95,7 +94,7 @@ def from_mapping(
     time = find_time(options, arrays, where)
     reserved = {time, *_NOTE_KEYS}
     candidates = {n: a for n, a in arrays.items() if n not in reserved and np.ndim(a) > 0 and a.dtype.kind in "fiubc"}
-    names = None if notes["names"] is None else [str(name) for name in notes["names"]]
+    names = None if notes["names"] is None else list(checks.distinct("names", [str(n) for n in notes["names"]]))
     chosen, by_column = _choose(candidates, names, where, options)
     blocks = {n: np.asarray(checks.unmasked(candidates[n])) for n in chosen}
     blocks = {n: a[:, None] if a.ndim == 1 else a for n, a in blocks.items()}
@@ -187,5 +186,5 @@ def _decode(value: Any, flat: bool = True) -> np.ndarray:
     array = np.asarray(value)
     if array.dtype.kind == "O" and array.size and isinstance(array.flat[0], bytes):
         array = array.astype("S")
-    array = np.char.decode(array, "utf-8") if array.dtype.kind == "S" else array
+    array = np.char.decode(array, "utf-8", "replace") if array.dtype.kind == "S" else array
     return array.reshape(-1) if flat else array

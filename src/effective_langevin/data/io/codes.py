@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
 _FAR, _APART = 20, 10  # robust standard deviations from the median, and from the next value
 _MOST_CODES = 5
+_USUAL = (999.0, 999.9, 9999.0, 9999.9, 99999.0, 1e20, 1e30, 1e36)  # codes also where they occur once
 _FEWEST_TICKS = 32
 
 
@@ -42,7 +43,7 @@ def find_codes(column: np.ndarray) -> list[tuple[float, int]]:
         median = np.median(rest)
         far = max((rest.max(), rest.min()), key=lambda x: abs(x - median))
         others = rest[rest != far]
-        if not len(others) or len(rest) - len(others) < 2:
+        if not len(others) or (len(rest) - len(others) < 2 and abs(far) not in _USUAL):
             return found
         spread = 1.4826 * np.median(np.abs(others - np.median(others))) or others.std()
         nearest = np.abs(others - far).min()

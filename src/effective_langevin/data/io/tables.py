@@ -19,6 +19,7 @@ from .times import Stamps
 _MEMBER_COLUMNS = ("member", "ensemble", "realization", "trajectory")
 _MISSING = ["nan", "NAN", "+nan", "+NaN", "-nan", "na", "Na", "NA", "n/a", "N/A", "null", "Null", "none", "NONE"]
 _DATE = re.compile(r"\d{4}-\d\d")
+_DECIMAL_COMMA = re.compile(r"(?<=\d),(?=\d)")
 _UNIT = re.compile(r"^(?P<name>.*\S)\s*\[(?P<unit>[^\]]*)\]$")
 
 Lines = list[tuple[int, str]]
@@ -121,6 +122,9 @@ def read_text(path: Path, options: ReadOptions) -> list[Record]:
     lines, comment = _read_lines(path)
     last = [line for _, line in lines[max(1, len(lines) - 3) :]] or [lines[0][1]]
     delimiter = next((d for d in "\t;," if any(d in line for line in last)), None)
+    if delimiter in ("\t", ";") and any(_DECIMAL_COMMA.search(line) for line in last):
+        lines = [(number, _DECIMAL_COMMA.sub(".", line)) for number, line in lines]
+        last = [_DECIMAL_COMMA.sub(".", line) for line in last]
     kinds = [_is_value(cell) for cell in max((_split(line, delimiter) for line in last), key=len)]
     header, units = _take_header(lines, comment, delimiter, kinds, path)
     width = len(kinds)
@@ -153,7 +157,10 @@ def _read_lines(path: Path) -> tuple[Lines, str]:
 def _split(line: str, delimiter: str | None) -> list[str]:
     if delimiter is None:
         return line.split()
-    return [cell.strip() for cell in next(csv.reader([line], delimiter=delimiter))]
+    try:
+        return [cell.strip() for cell in next(csv.reader([line], delimiter=delimiter))]
+    except csv.Error as error:
+        raise DataError(f"The line that begins with {line[:40]!r} is not one of a table: {error}.") from None
 
 
 def _is_value(cell: str) -> bool:

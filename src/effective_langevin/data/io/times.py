@@ -14,6 +14,7 @@ from .dates import as_index, count_months, count_ticks, from_numbers
 
 _JITTER = 0.05
 _MOST_DIGITS = 9
+_FEW, _RARE = 5, 0.02  # steps that differ, from which on rounding explains them
 _MANY = 100  # stamps from which on rounding explains repeated ones
 _AGE = re.compile(r"(?i)\bage\b|\bb2k\b|\bbp\b|before present")
 
@@ -111,8 +112,9 @@ def _rounding(values: np.ndarray) -> np.ndarray:
 
 def _fit_rounded(start: float, times: np.ndarray, unit: str, rounding: np.ndarray) -> Grid | None:
     """Return the grid without gaps to which the stamps are rounded, or None if they are not."""
-    rows = np.arange(len(times))
-    if not rounding.any():
+    rows, steps = np.arange(len(times)), np.diff(times)
+    unusual = np.abs(steps - np.median(steps)) > rounding[1:]
+    if not rounding.any() or unusual.sum() < max(_FEW, _RARE * len(steps)):
         return None
     dt, offset = np.polyfit(rows, times, 1, w=1 / rounding)
     if dt <= 0 or (np.abs(times - offset - dt * rows) > 1.1 * rounding + _JITTER * dt).any():
