@@ -8,7 +8,11 @@ from oracles.processes import autoregressive, with_noise
 
 import effective_langevin as el
 from effective_langevin.estimate.closure.residual import infer_diffusion
+from effective_langevin.estimate.closure.state_dependent import _explains_lag_zero
+from effective_langevin.estimate.closure.weak_form import WeakSolver
+from effective_langevin.estimate.closure.weak_lags import Lags
 from effective_langevin.estimate.score.score import OutputsOf, evaluate_everywhere
+from effective_langevin.estimate.space import StateSpace
 from effective_langevin.estimate.symmetry import NoSymmetry
 
 LORENZ = el.systems.StochasticLorenz63(noise=0.0)
@@ -85,6 +89,18 @@ def test_measurement_noise_is_left_out_of_the_fields():
     assert model.mobility.evidence.closure.kind == "constant"
     exact = system.drift_matrix @ np.cov(series.stacked().T)
     assert np.all(np.abs(model.mobility.matrix - exact) < 4 * model.mobility.standard_error)
+
+
+@pytest.mark.parametrize(("level", "explained"), [(0.0, True), (0.15, False)])
+def test_fields_of_longer_lags_tell_whether_lag_zero_is_in_doubt(level, explained):
+    """A limit cycle, of which no constant mobility predicts the steps over one interval."""
+    system = el.systems.NoisyLimitCycle()
+    clean = system.simulate(200.0, dt=0.05, members=10, seed=3)
+    series, scores = with_noise(clean, level), [np.asarray(system.score_function(x)) for x in clean.segments]
+    solvers = [
+        WeakSolver.of(series, scores, StateSpace((None, None)), lags=Lags(first), largest=(1, 1)) for first in (0, 1)
+    ]
+    assert _explains_lag_zero(solvers[1].choose(diffusion=False), solvers[0].moments) == explained
 
 
 def test_one_smooth_variable_gets_the_diffusion_of_longer_lags():

@@ -13,6 +13,7 @@ from ..._core.types import Matrix, Samples
 from ...data import TimeSeries
 from ...statistics.integral_time import error_groups
 from ...statistics.lags import lagged_moments
+from ...statistics.nugget import signs_of_doubt
 from ...statistics.regime import ShortTimeRegime, classify_short_times
 from ...statistics.resampling import drawn_weights, jackknife
 from ...statistics.velocities import differentiate, trim
@@ -28,8 +29,9 @@ from .evidence import ClosureEvidence
 from .fields import ConstantDiffusion, CurrentField, DiffusionField, Fields, SharedCurrent, stack_replicas
 from .regression import CurrentRegression
 from .residual import ResidualDiffusion, infer_diffusion
-from .weak_form import MOST_VARIABLES, WeakSolver
+from .weak_form import MOST_VARIABLES, WeakForm, WeakSolver
 from .weak_lags import FROM_ZERO, Lags, hides_smooth_motion
+from .weak_moments import WeakMoments
 
 _REPLICAS = 40
 _MOST_IN_REGRESSION = 12
@@ -115,16 +117,21 @@ class StateDependent(ClosureStrategy):
     ) -> ClosureFit:
         """Infer both fields of a diffusive series, in the shape that predicts blocks of time left out."""
         scores = _split_like(series, score.function.over(series.stacked()).astype(float))
-        lags, lag_zero = FROM_ZERO, MobilityEvidence()
+        lag_zero = MobilityEvidence()
         if smooth and not noisy:
             lags = Lags.beyond_smooth_motion(series.segments)
         else:
-            found = IntegratedResponse().infer_from(series, scores, space, score.spread).evidence
-            lag_zero = MobilityEvidence(measurement_noise=found.measurement_noise, blur=found.blur)
-            if noisy or lag_zero.noisy or lag_zero.blurred:
-                lags = Lags.beyond_noise(series.segments)
-        solver = WeakSolver.of(series, scores, space, lags=lags)
-        found = solver.choose(current=self.current, diffusion=self.diffusion)
+            every = IntegratedResponse().infer_from(series, scores, space, score.spread).evidence
+            lag_zero = MobilityEvidence(measurement_noise=every.measurement_noise, blur=every.blur)
+            in_doubt = noisy or lag_zero.noisy or lag_zero.blurred
+            lags = Lags.beyond_noise(series.segments) if in_doubt else FROM_ZERO
+        found = WeakSolver.of(series, scores, space, lags=lags).choose(current=self.current, diffusion=self.diffusion)
+        if lags != FROM_ZERO and not (smooth or noisy):
+            # A constant mobility may have doubted lag 0 for want of a current.
+            whole = WeakSolver.of(series, scores, space)
+            if _explains_lag_zero(found, whole.moments):
+                lag_zero = MobilityEvidence()
+                found = whole.choose(current=self.current, diffusion=self.diffusion)
         shape, turning = found.shape, bool(found.shape.current)
         error, error_se = found.current_error()
         evidence = ClosureEvidence(
@@ -138,6 +145,19 @@ class StateDependent(ClosureStrategy):
             white=True,
         )
         return _close(series, found.groups, found.mobility, found.fields, evidence, space, lag_zero)
+
+
+def _explains_lag_zero(found: WeakForm, moments: WeakMoments) -> bool:
+    """Tell whether fields found at longer lags predict the squared steps over one sampling interval."""
+    squares = [moments.variables + k for k, (i, j) in enumerate(moments.pairs) if i == j]
+    target = moments.targets[:, squares, 0, 0]
+    design = moments.designs(*moments.functions.fields(found.shape))[:, squares, 0, 0]
+
+    def excess(weights: np.ndarray) -> np.ndarray:
+        share = weights * moments.shares
+        return share @ (target - design @ found.coefficients(weights)) / share.sum()
+
+    return not signs_of_doubt(*jackknife(excess, found.groups), found.groups).any()
 
 
 def _refusal(series: TimeSeries, regime: ShortTimeRegime) -> str:
