@@ -8,7 +8,7 @@ import jax
 import numpy as np
 from jaxtyping import Float
 
-from ._core.errors import ArgumentError, DivergenceError, EstimateWarning
+from ._core.errors import DivergenceError, EstimateWarning
 from ._core.types import Samples, Vector
 from .data import TimeSeries
 from .estimate.closure.evidence import Candidate, ClosureChoice
@@ -54,12 +54,9 @@ def choose_closure(
             warnings.simplefilter("ignore", EstimateWarning)  # the closure that is taken warns for itself
             return CLOSURES[kind].close(train, score, space, key=key)
 
-    if reason := _why_constant(series, space):
+    if reason := _why_constant(series, score, space):
         return CLOSURES["constant"], ClosureChoice("constant", reason)
-    try:
-        richest = close("both")
-    except ArgumentError as refusal:
-        return CLOSURES["constant"], ClosureChoice("constant", str(refusal))
+    richest = close("both")
     closure = richest.mobility.evidence.closure
     kind = closure.kind if closure else "constant"
     if kind == "constant":
@@ -72,14 +69,17 @@ def choose_closure(
     return _pick(list(tried), losses / losses[0].mean(axis=0), forecasts)
 
 
-def _why_constant(series: TimeSeries, space: StateSpace) -> str:
+def _why_constant(series: TimeSeries, score: ScoreFit, space: StateSpace) -> str:
     """Say why nothing but a constant mobility can be inferred; empty if more can be tried."""
     independent = series.n_samples * series.dt / (2 * integral_times(series.segments, series.dt).max())
     if independent < _LEAST_INDEPENDENT:
         return f"the series has about {independent:.0f} independent samples, too few for more"
-    if not CLOSURES["both"].supports(space):
-        return "fields of several angles are not inferred"
-    return ""
+    richest = StateDependent()
+    return (
+        richest.refusal(series, score, space)
+        if richest.supports(space)
+        else "fields of several angles are not inferred"
+    )
 
 
 def _pick(

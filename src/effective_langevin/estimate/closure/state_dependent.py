@@ -14,7 +14,7 @@ from ...data import TimeSeries
 from ...statistics.integral_time import error_groups
 from ...statistics.lags import lagged_moments
 from ...statistics.nugget import signs_of_doubt
-from ...statistics.regime import ShortTimeRegime, classify_short_times
+from ...statistics.regime import classify_short_times
 from ...statistics.resampling import drawn_weights, jackknife
 from ...statistics.velocities import differentiate, trim
 from ..mobility.base import ClosureFit, ClosureStrategy, Mobility
@@ -93,8 +93,25 @@ class StateDependent(ClosureStrategy):
         regime = classify_short_times(series.segments)
         return regime.ballistic and not regime.noisy
 
+    def refusal(self, series: TimeSeries, score: ScoreFit, space: StateSpace) -> str:
+        """Say why the fields of a standardised series cannot be inferred; empty where they can."""
+        if space.angles or score.velocity_unit is not None or series.dimension <= MOST_VARIABLES:
+            return ""
+        regime = classify_short_times(series.segments)
+        if regime.noisy:
+            hidden = "the series is smooth beneath measurement noise, so that its velocities are not known, and it has"
+            return f"{hidden} {series.dimension} variables, more than {MOST_VARIABLES}"
+        if not regime.ballistic:
+            return f"the series is diffusive and has {series.dimension} variables, more than {MOST_VARIABLES}"
+        if self.current and series.dimension <= _MOST_IN_REGRESSION:
+            return ""
+        return f"the series is smooth and has {series.dimension} variables; `score=DenoisingScore()` can learn them"
+
     def close(self, series: TimeSeries, score: ScoreFit, space: StateSpace, *, key: jax.Array) -> ClosureFit:
         """Infer nu and D in the way that suits the series."""
+        if reason := self.refusal(series, score, space):
+            text = f"Argument `mobility` cannot be StateDependent() here: {reason}. Use IntegratedResponse()."
+            raise ArgumentError(text)
         if space.angles:
             return close_ring(series, score, space)
         if score.velocity_unit is not None:
@@ -108,9 +125,7 @@ class StateDependent(ClosureStrategy):
             smooth = not closure.leaves_white_noise
             if not few or smooth or self.degree:
                 return closure
-        if few:
-            return self._by_weak_form(series, score, space, smooth, noisy)
-        raise ArgumentError(_refusal(series, regime))
+        return self._by_weak_form(series, score, space, smooth, noisy)
 
     def _by_weak_form(
         self, series: TimeSeries, score: ScoreFit, space: StateSpace, smooth: bool, noisy: bool
@@ -158,20 +173,6 @@ def _explains_lag_zero(found: WeakForm, moments: WeakMoments) -> bool:
         return share @ (target - design @ found.coefficients(weights)) / share.sum()
 
     return not signs_of_doubt(*jackknife(excess, found.groups), found.groups).any()
-
-
-def _refusal(series: TimeSeries, regime: ShortTimeRegime) -> str:
-    """Say why the fields cannot be inferred from this series, and what can."""
-    if regime.noisy:
-        reason = (
-            "the series is smooth beneath measurement noise, so that its velocities are not known, and it has "
-            f"{series.dimension} variables, more than {MOST_VARIABLES}"
-        )
-    elif regime.ballistic:
-        reason = f"the series is smooth and has {series.dimension} variables; `score=DenoisingScore()` can learn them"
-    else:
-        reason = f"the series is diffusive and has {series.dimension} variables, more than {MOST_VARIABLES}"
-    return f"Argument `mobility` cannot be StateDependent() here: {reason}. Use IntegratedResponse()."
 
 
 def _by_regression(series: TimeSeries, score: ScoreFit, space: StateSpace, degree: int | None) -> ClosureFit:
