@@ -15,6 +15,7 @@ from scipy.optimize import linear_sum_assignment
 
 from .._core.format import count, measured, rounded
 from .._core.types import Matrix, Samples, Vector
+from ..statistics.resampling import scatter_of_draws, student_limit
 
 _ROUNDING = 1e-9
 _SHOWN = 3
@@ -31,6 +32,7 @@ class Timescales:
     """Relaxation times of the linearised model, slowest first; `period` is infinite where a mode does not oscillate.
 
     `directions` (mode, var) are the eigenvectors, in units of the spread of each variable; complex for an oscillation.
+    Errors come from so many `blocks` of time.
     """
 
     value: Vector
@@ -38,6 +40,13 @@ class Timescales:
     period: Vector
     period_error: Vector
     directions: Shaped[np.ndarray, "mode var"]
+    blocks: int = 0
+
+    def interval(self, level: float = 0.95) -> tuple[Vector, Vector]:
+        """Return the confidence interval of each relaxation time: Student's law of the blocks, in the logarithm."""
+        quantile = student_limit(self.blocks, level)
+        factor = np.exp(quantile * self.standard_error / self.value)
+        return self.value / factor, self.value * factor
 
     def __repr__(self) -> str:
         return f"Timescales({count(len(self.value), 'mode')}; {self.summary()})"
@@ -135,6 +144,11 @@ class Draws:
     phis: Float[np.ndarray, "draw var var"]
     covariances: Float[np.ndarray, "draw var var"]
     lifted_by: float = 0.0
+    blocks: int = 0
+
+    def scatter(self, drawn: np.ndarray) -> np.ndarray:
+        """Return the standard error from draws."""
+        return scatter_of_draws(drawn, self.blocks)
 
     @property
     def degenerate(self) -> str:
@@ -172,8 +186,9 @@ def relaxation(draws: Draws) -> Timescales:
     turn = np.where(turn > _ROUNDING * np.abs(rates), turn, 0.0)
     with np.errstate(divide="ignore", invalid="ignore"):
         period = 2 * np.pi / turn
-        period_error = np.where(turn > 0, period * np.imag(drawn).std(axis=0) / turn, 0.0)
-    return Timescales(1 / decay, np.real(drawn).std(axis=0) / decay**2, period, period_error, directions)
+        period_error = np.where(turn > 0, period * draws.scatter(np.imag(drawn)) / turn, 0.0)
+    error = draws.scatter(np.real(drawn)) / decay**2
+    return Timescales(1 / decay, error, period, period_error, directions, draws.blocks)
 
 
 def rotations(draws: Draws, std: Vector, reason: str = "") -> Circulation:
@@ -188,7 +203,7 @@ def rotations(draws: Draws, std: Vector, reason: str = "") -> Circulation:
     second, first = (np.sqrt(2) * part(vectors.T[fastest]) for part in (np.real, np.imag))
     drawn = draws.of(lambda phi, c: -np.einsum("ki,ij,kj->k", second, _turning(phi, c), first))
     planes = np.stack([first, second], axis=1) @ np.linalg.cholesky(draws.covariance).T * std
-    return Circulation(frequency[fastest], drawn.std(axis=0), planes, reason)
+    return Circulation(frequency[fastest], draws.scatter(drawn), planes, reason)
 
 
 def entropy_production(draws: Draws, states: Samples, scores: Samples) -> EntropyProduction:
@@ -213,7 +228,7 @@ def entropy_production(draws: Draws, states: Samples, scores: Samples) -> Entrop
     value = float(np.sum(kernel * gaussian) + beyond(kernel).mean())
     drawn = draws.of(lambda phi, c: np.sum(_kernel(phi) * (np.linalg.inv(c) + rest)))
     noise = beyond(kernel).std() / np.sqrt(len(states))
-    return EntropyProduction(value, float(np.hypot(drawn.std(), noise)), float(drawn.mean() - value))
+    return EntropyProduction(value, float(np.hypot(draws.scatter(drawn), noise)), float(drawn.mean() - value))
 
 
 def entropy_of_fields(

@@ -339,7 +339,7 @@ class LangevinModel:
             for m in (self.closure.mean(), self.mobility.replicas, self.mobility.covariances)
         )
         known = (phi, self.score.covariance, phis, covariances + self.score.blur)
-        return analysis.Draws(*known, self.mobility.evidence.lifted_by)
+        return analysis.Draws(*known, self.mobility.evidence.lifted_by, self.mobility.evidence.blocks)
 
     def _states_like(self, x: Samples) -> Any:
         """Return states as an array of floats; those of JAX, also traced ones, stay as they are."""

@@ -5,7 +5,7 @@ from itertools import pairwise
 
 import numpy as np
 from jaxtyping import Float
-from scipy.special import stdtrit
+from scipy.special import ndtri, stdtrit
 
 from .._core.types import Samples
 
@@ -43,6 +43,16 @@ def drawn_weights(groups: int, draws: int = 200, seed: int = 0) -> Float[np.ndar
 def critical(groups: int, tests: int = 1, chance: float = FALSE_ALARM) -> float:
     """Return how many jackknife errors a deviation must exceed to be real (Student's law, Bonferroni over `tests`)."""
     return float(stdtrit(groups - 1, 1 - chance / (2 * max(tests, 1))))
+
+
+def scatter_of_draws(drawn: np.ndarray, groups: int) -> np.ndarray:
+    """Return the standard error from groups drawn with replacement, which scatter too little if there are few."""
+    return np.std(drawn, axis=0) * np.sqrt(groups / (groups - 1) if groups > 1 else 1.0)
+
+
+def student_limit(groups: int, level: float) -> float:
+    """Return how many standard errors from so many groups an interval of that level reaches; normal without groups."""
+    return float(stdtrit(groups - 1, 0.5 * (1 + level)) if groups > 1 else ndtri(0.5 * (1 + level)))
 
 
 def split(segments: Sequence[Samples], number: int) -> Iterator[list[Samples]]:

@@ -9,7 +9,6 @@ from typing import Any
 import jax
 import numpy as np
 from jaxtyping import Float
-from scipy.special import stdtrit
 
 from ..._core import checks
 from ..._core.errors import EstimateWarning
@@ -18,7 +17,7 @@ from ..._core.matrices import square_root
 from ..._core.types import Matrix
 from ...data import Standardizer, TimeSeries
 from ...statistics.lags import lagged_moments, require_lag
-from ...statistics.resampling import bootstrap, jackknife
+from ...statistics.resampling import bootstrap, jackknife, scatter_of_draws, student_limit
 from ..closure.fields import Fields
 from ..score import ScoreFit, ScoreStrategy
 from ..space import StateSpace
@@ -114,8 +113,7 @@ class Mobility:
             Lower and upper ends.
         """
         level = checks.fraction("level", level)
-        quantile = stdtrit(self.evidence.blocks - 1, 0.5 * (1 + level))
-        width = quantile * self.standard_error + self.discretisation_error
+        width = student_limit(self.evidence.blocks, level) * self.standard_error + self.discretisation_error
         agreement = self.evidence.agreement
         coarser = [e.phi for e in agreement.contradicting] if agreement else []
         return np.min([self.matrix - width, *coarser], axis=0), np.max([self.matrix + width, *coarser], axis=0)
@@ -134,7 +132,7 @@ class Mobility:
             The scatter over the replicas; zero without any.
         """
         found = [function(replica) for replica in self.replicas] or [function(self.matrix)]
-        return np.std(found, axis=0)
+        return scatter_of_draws(np.array(found), self.evidence.blocks)
 
     @property
     def symmetric_error(self) -> Matrix:
