@@ -12,6 +12,7 @@ from scipy.linalg import sqrtm
 import effective_langevin as el
 from effective_langevin.estimate.mobility.evidence import Agreement
 from effective_langevin.model import analysis
+from effective_langevin.statistics.resampling import drawn_weights, scatter_of_draws
 
 SCALE = np.array([3.0, 0.2, 40.0])
 DRIFT = np.array([[1.0, 1.7, 0.0], [-0.9, 1.5, 0.4], [0.2, -0.3, 0.35]])
@@ -250,3 +251,17 @@ def test_a_diffusion_that_nearly_vanishes_along_the_current_leaves_both_withheld
     assert not analysis.rotations(draws, np.ones(2), draws.degenerate).defined
     certain = replace(draws, phi=phi + 0.5 * np.eye(2), phis=phis + 0.5 * np.eye(2))
     assert analysis.entropy_production(certain, states, -states).defined
+
+
+def test_the_interval_of_a_relaxation_time_is_that_of_student_in_its_logarithm():
+    found = analysis.Timescales(*np.array([[2.0], [0.5], [np.inf], [0.0], [1.0]]), blocks=4)
+    low, high = found.interval(0.95)
+    factor = np.exp(3.1824463 * 0.25)
+    np.testing.assert_allclose([low[0], high[0]], [2 / factor, 2 * factor], rtol=1e-6)
+
+
+def test_few_blocks_drawn_with_replacement_scatter_as_the_mean_of_as_many():
+    """Drawing n values with replacement gives their mean (n - 1) / n of its variance."""
+    values = np.array([1.0, 2.0, 4.0, 9.0])
+    drawn = drawn_weights(4, 20_000) @ values / 4
+    assert scatter_of_draws(drawn, 4) == pytest.approx(values.std(ddof=1) / 2, rel=0.02)
