@@ -37,6 +37,20 @@ def test_the_noise_of_a_fish_school_is_said_to_depend_on_the_state(shared_data):
     assert (result.curves["step_size"].model[1] < 1.3).all()
 
 
+def test_the_noise_of_a_fish_school_is_largest_at_its_centre(shared_data):
+    """Beneath the jitter of single samples; along the radius D falls to less than half, across it hardly changes."""
+    series = el.read(shared_data("fish_schooling.npz"))
+    model = el.fit(series, mobility=el.StateDependent(), check="off")
+    assert model.mobility.evidence.noisy
+    assert model.mobility.evidence.closure.kind in ("diffusion", "both")
+    angles = np.arange(16) * np.pi / 8
+    outward = np.stack([np.cos(angles), np.sin(angles)], axis=1)
+    centre, edge = (np.asarray(model.diffusion(radius * outward)) for radius in (0.0, 0.95))
+    along = np.einsum("ai,aij,aj->a", outward, edge, outward).mean() / (0.5 * np.trace(centre[0]))
+    assert along < 0.6
+    assert np.trace(edge, axis1=1, axis2=2).max() < 1.1 * np.trace(centre[0])
+
+
 def test_ten_climate_indices_of_552_months_are_called_too_few(shared_data):
     _, result = judged(shared_data("enso_xro.npz"))
     assert not result.summary().startswith("Good")

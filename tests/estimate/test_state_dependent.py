@@ -136,6 +136,15 @@ def test_what_cannot_be_inferred_is_refused_in_words():
         el.fit(series, score=el.Gaussian(), mobility=el.StateDependent())
 
 
+def test_several_angles_are_refused_as_the_variables_that_they_become():
+    rng = np.random.default_rng(0)
+    angles = el.TimeSeries(
+        np.cumsum(rng.normal(size=(500, 2)), axis=0), 1.0, names=["phi", "psi"], periods=[6.28, 6.28]
+    )
+    with pytest.raises(el.ArgumentError, match=r"4 variables .*phi.*psi.*Use IntegratedResponse"):
+        el.fit(angles, score=el.Gaussian(), mobility=el.StateDependent(), check="off")
+
+
 @pytest.fixture(scope="module")
 def waves():
     """Waves that travel around a ring at speed 1: dx/dt is minus the slope, whatever the state."""

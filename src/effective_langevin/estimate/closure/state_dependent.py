@@ -102,7 +102,8 @@ class StateDependent(ClosureStrategy):
             hidden = "the series is smooth beneath measurement noise, so that its velocities are not known, and it has"
             return f"{hidden} {series.dimension} variables, more than {MOST_VARIABLES}"
         if not regime.ballistic:
-            return f"the series is diffusive and has {series.dimension} variables, more than {MOST_VARIABLES}"
+            names = f" ({', '.join(series.names)})" if series.dimension <= _MOST_IN_REGRESSION else ""
+            return f"the series is diffusive and has {series.dimension} variables{names}, more than {MOST_VARIABLES}"
         if self.current and series.dimension <= _MOST_IN_REGRESSION:
             return ""
         return f"the series is smooth and has {series.dimension} variables; `score=DenoisingScore()` can learn them"
