@@ -153,6 +153,9 @@ def test_a_lat_lon_file_goes_to_a_report_and_back_to_a_file_that_xarray_plots(tm
     code, out, _ = run_main(monkeypatch, capsys, "simulate", run, "--duration", "24", "--members", "2")
     assert code == 0
     assert "samples of sst(lat, lon)" in out
+    later = ["--start", "2020-01-01", "--out", tmp_path / "later.csv"]
+    assert run_main(monkeypatch, capsys, "simulate", run, "--duration", "3", *later)[0] == 0
+    assert "2020-02-01" in (tmp_path / "later.csv").read_text()
     with xr.open_dataset(run / "paths.nc") as paths:
         assert paths.sst.dims == ("member", "time", "lat", "lon")
         assert paths.time.values[0] == np.datetime64("1950-01-01")

@@ -7,6 +7,7 @@ import xarray as xr
 from oracles.sample_files import NAMES, UNITS, as_dataset, assert_same, awkward
 
 import effective_langevin as el
+from effective_langevin.data.io.dates import count_dates, count_time
 from effective_langevin.data.io.write import write
 
 
@@ -171,6 +172,15 @@ def test_dates_come_back_from_files(calendar, frequency, suffix, tmp_path):
     back = el.read(tmp_path / f"a.{suffix}", variables=["T"])
     assert_same(back, series)
     assert back.calendar == calendar
+
+
+@pytest.mark.parametrize("unit", ["s", "day", "month", "year"])
+@pytest.mark.parametrize("calendar", ["standard", "noleap", "360_day"])
+def test_a_date_is_counted_as_it_is_written(unit, calendar):
+    time = count_time("2020-01-01", unit, calendar)
+    assert str(count_dates(np.array([time]), unit, "1970-01-01", calendar)[0])[:10] == "2020-01-01"
+    with pytest.raises(el.ArgumentError, match="`start` must be a number, but got '2020-01-01'"):
+        count_time("2020-01-01", unit, "")
 
 
 def lat_lon_field(months=240):

@@ -117,7 +117,7 @@ def simulate(
     seed: o.Seed = 0,
     dt: Annotated[float | None, typer.Option(help="Sampling interval. Default: that of the data.")] = None,
     step: Annotated[float | None, typer.Option(help="Step of the integrator. Default: from the stiffness.")] = None,
-    start: Annotated[float | None, typer.Option(help="Time at which the paths begin. Default: as the record.")] = None,
+    start: Annotated[str | None, typer.Option(help="Time or date at which they begin. Default: as the record.")] = None,
     origin: Annotated[str | None, typer.Option(help="Date of time zero. Default: dates if the data have them.")] = None,
     out: Annotated[
         Path | None, typer.Option(help="nc, zarr, h5, npz, csv or parquet. Default: paths.nc in RUN.")
@@ -127,13 +127,15 @@ def simulate(
 ) -> None:
     """Simulate a learned model; paths come in the variables and units of the series it was learned from."""
     from ..data.fields import summarize
+    from ..data.io.dates import count_time
     from ..data.io.write import check_target, write
 
     model, _, folder = _open(run)
     path = out or folder / "paths.nc"
     check_target(path, overwrite)
+    begin = None if start is None else count_time(start, model.time_unit, model.calendar)
     with _at_work(as_json):
-        paths = model.simulate(duration, members=members, seed=seed, dt=dt, step=step, start=start)
+        paths = model.simulate(duration, members=members, seed=seed, dt=dt, step=step, start=begin)
     write(paths, path, origin=origin)
     members, names = len(paths.segments), paths.names
     text = f"{count(members, 'path')} of {len(paths.segments[0])} samples of {listed(summarize(names))}: {path}"

@@ -6,9 +6,11 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from ..._core import timeunits
+from ..._core import checks, timeunits
 from ..._core.errors import DataError
+from .codes import is_number
 
+_STANDARD = ("standard", "gregorian", "proleptic_gregorian")
 _MONTH_JITTER = 0.15
 _FEWEST_DAYS_OF_A_MONTH = 27.5
 _PARTS = {
@@ -110,7 +112,7 @@ def count_dates(times: np.ndarray, unit: str, origin: str, calendar: str) -> np.
     """Return the dates at which times since `origin` lie; months and years are counted from its month."""
     months = np.rint(times * (12 if unit == "year" else 1)).astype(np.int64) if unit in timeunits.CALENDAR else None
     ticks = np.rint(times * (timeunits.SECONDS[unit] * 1e6)).astype(np.int64)
-    if calendar in ("standard", "gregorian", "proleptic_gregorian"):
+    if calendar in _STANDARD:
         if months is not None:
             return (np.datetime64(origin, "M") + months.astype("timedelta64[M]")).astype("datetime64[us]")
         return np.datetime64(origin, "us") + ticks.astype("timedelta64[us]")
@@ -122,3 +124,23 @@ def count_dates(times: np.ndarray, unit: str, origin: str, calendar: str) -> np.
         months += 12 * int(origin[:4]) + int(origin[5:7]) - 1
         dates = [cftime.datetime(m // 12, m % 12 + 1, 1, calendar=calendar) for m in months.tolist()]
     return np.array(dates)
+
+
+def count_time(date: Any, unit: str, calendar: str) -> float:
+    """Return a number as it is, and a date as the time since 1970-01-01 in the calendar of a series."""
+    if is_number(date):
+        return float(date)
+    unit, moment = timeunits.canonical(unit), pd.to_datetime(str(date), errors="coerce")
+    if pd.isna(moment) or not (unit and calendar):
+        raise checks.refused("start", "a number" + (", or a date such as 2020-01-31" if calendar else ""), date)
+    if unit in timeunits.CALENDAR:
+        return (12 * (moment.year - 1970) + moment.month - 1) / (12 if unit == "year" else 1)
+    if calendar in _STANDARD:
+        index: Any = pd.DatetimeIndex([moment])
+    else:
+        import cftime
+
+        parts = (moment.year, moment.month, moment.day, moment.hour, moment.minute, moment.second)
+        index = xr.CFTimeIndex([cftime.datetime(*parts, calendar=calendar)])
+    ticks, tick = count_ticks(index)
+    return float(ticks[0]) / timeunits.ratio(timeunits.SECONDS[unit], tick)
