@@ -229,7 +229,7 @@ class FieldsView(View):
         return fields.modes_of(self.standard_mobility(), self.channels)
 
     def _mobility_by_horizon(self) -> Curve | None:
-        """Phi_k(T) of the leading modes in standardised units; of several fields, the mean over them."""
+        """Phi_k(T), or D_k(T), of the leading modes in standardised units; of several fields, the mean over them."""
         found = self.model.mobility.evidence.horizon
         if found is None:
             return None
@@ -245,6 +245,7 @@ class FieldsView(View):
             "horizon": (("horizon",), found.horizons),
             "mode": (("mode",), modes),
             "chosen": (("mode",), chosen[modes]),
+            "symbol": ((), "Φ" if self.model.fields is None else "D"),
         }
         values, unit = curves[modes].T, {"horizon": self.model.time_unit}
         return Curve(("horizon", "mode"), values, np.broadcast_to(used[modes], values.shape), coords=coords, units=unit)

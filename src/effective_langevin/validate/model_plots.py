@@ -102,8 +102,8 @@ def _draw_profile(ax: Axes, curve: Curve, k: int, model: LangevinModel) -> None:
     value, error = curve.model[k], curve.model_error[k] if curve.model_error is not None else None
     if model.dimension == 1:
         low, period = np.append(model.space.lowest, 0.0)[0], model.space.periods[0]
-        ends = (low, low + period) if period else np.quantile(model.states, (0.005, 0.995))
-        x = np.linspace(*ends, _GRID)
+        start, stop = (low, low + period) if period else np.quantile(model.states, (0.005, 0.995))
+        x = np.linspace(start, stop, _GRID)
         value = FIELDS[quantity](model, x[:, None], 0)
         error = np.std([FIELDS[quantity](m, x[:, None], 0) for m in islice(model.replicas(), _DRAWN)], axis=0)
     band(ax, x, value, error, MODEL, "-")

@@ -355,12 +355,12 @@ def _draw_modes_by_horizon(curve: Curve, ax: Any) -> np.ndarray:
         look = {"xytext": (7, 5), "textcoords": "offset points", "fontsize": 8, "bbox": box, "zorder": 4}
         ax.annotate(f"k = {curve['mode'][k]}", place, **look)
     ax.set(xlim=(0, (1.02 if marked else 1.1) * horizon[-1]), ylim=(0, top))
-    per = plain(curve.unit("horizon")) or "time"
-    ax.set(xlabel=label("horizon T", curve.unit("horizon")), ylabel=f"Φ$_k$(T) [1/{per}]")
+    per, symbol = plain(curve.unit("horizon")) or "time", str(curve["symbol"]) if "symbol" in curve else "Φ"
+    ax.set(xlabel=label("horizon T", curve.unit("horizon")), ylabel=f"{symbol}$_k$(T) [1/{per}]")
     looks: list[tuple[str, dict[str, Any]]] = (
         [("value used, at the chosen horizon", {"marker": "o"}), ("longer horizons", {"alpha": 0.4, "linewidth": 1.0})]
         if marked
-        else [("Φ$_k$(T)", {"marker": "."}), ("value used", {"linestyle": "--"})]
+        else [(f"{symbol}$_k$(T)", {"marker": "."}), ("value used", {"linestyle": "--"})]
     )
     ax.legend(handles=[Line2D([], [], color="#444444", label=t, **look) for t, look in looks], loc="upper right")
     return axes

@@ -35,7 +35,7 @@ class ResidualDiffusion:
     horizon: HorizonEvidence
     white: bool
 
-    def at_least(self, scale: Matrix, series: TimeSeries) -> "ResidualDiffusion":
+    def at_least(self, scale: Matrix, series: TimeSeries, symmetry: Symmetry) -> "ResidualDiffusion":
         """Lift D so that it relaxes every direction at a small share of the rate at which the series forgets.
 
         A learned current changes the density a little, and D must hold it. `scale` times its transpose is the spread
@@ -48,7 +48,11 @@ class ResidualDiffusion:
             root = scale @ vectors * np.sqrt(np.maximum(values, rate))
             return root @ root.T
 
-        return replace(self, estimate=lifted)
+        horizon = self.horizon
+        if horizon.phi_by_mode is not None:
+            used = symmetry.blocks(lifted(np.ones(self.groups)))
+            horizon = replace(horizon, phi_of_mode=np.real(np.trace(used, axis1=1, axis2=2)))
+        return replace(self, estimate=lifted, horizon=horizon)
 
 
 def infer_diffusion(
@@ -100,9 +104,13 @@ def _green_kubo(series: TimeSeries, currents: Sequence[Samples], symmetry: Symme
     correlation_time = np.maximum(total / max(start, 1e-300), 0)
     reached = np.flatnonzero(tau[1:] >= _WINDOW * correlation_time)
     end = int(reached[0]) if len(reached) else len(lags) - 2
-    horizon = HorizonEvidence(
-        rule="residual", horizons=tau[1:], phi=whole if whole.shape[1] <= 8 else None, chosen=tau[1:][[end]]
-    )
+    horizon = HorizonEvidence(rule="residual", horizons=tau[1:], chosen=tau[1:][[end]])
+    if symmetry.channels:
+        modes = np.real(np.trace(symmetry.blocks(whole), axis1=2, axis2=3)).T
+        chosen = np.full(len(modes), tau[1 + end])
+        horizon = replace(horizon, phi_by_mode=modes / symmetry.channels, phi_of_mode=modes[:, end], chosen=chosen)
+    elif whole.shape[1] <= 8:
+        horizon = replace(horizon, phi=whole)
     return ResidualDiffusion(lambda weights: _positive(curve(weights)[end]), groups, horizon, False)
 
 

@@ -24,6 +24,7 @@ from ..score import ScoreFit, ScoreStrategy
 from ..score.calibration import perturbed
 from ..score.score import OutputsOf, evaluate_everywhere
 from ..space import StateSpace
+from ..symmetry import Symmetry
 from .circle import close_ring
 from .evidence import ClosureEvidence
 from .fields import ConstantDiffusion, CurrentField, DiffusionField, Fields, SharedCurrent, stack_replicas
@@ -35,6 +36,7 @@ from .weak_moments import WeakMoments
 
 _REPLICAS = 40
 _MOST_IN_REGRESSION = 12
+_NOTHING = 1e-9  # share of the largest < nu_i^2 > that counts as no motion
 _KINDS = {(False, False): "constant", (True, False): "current", (False, True): "diffusion", (True, True): "both"}
 
 
@@ -209,15 +211,17 @@ def _from_network(series: TimeSeries, score: ScoreFit, space: StateSpace, *, key
     What it leaves over is taken at the states as they are: perturbations would add white noise that the data have not.
     """
     size, fast = series.dimension, OutputsOf(score.function.lower())
-    unit = np.asarray(score.velocity_unit) * _speed_up(fast, series, score, key=key)
-    current = SharedCurrent(jnp.asarray(np.diag(unit), jnp.float32))
-    values = evaluate_everywhere(fast, series.stacked(np.float32))
-    scores, currents = (_split_like(series, part) for part in (values[:, :size], unit * values[:, size:]))
-    rest = infer_diffusion(series, scores, currents, space.symmetry).at_least(score.scale, series)
+    unit = np.asarray(score.velocity_unit)
     # The score and its current were learned on the other part of the series.
     _, held_out = series.split()
     seen = perturbed(held_out.stacked(np.float32), score.spread, key=jax.random.fold_in(key, 1))
-    moving = unit * evaluate_everywhere(fast, seen)[:, size:]
+    moving = evaluate_everywhere(fast, seen)[:, size:]
+    gain = _gain(held_out, _split_like(held_out, unit * moving), space.symmetry)
+    matrix = _speed_up(fast, series, score, key=key) * gain * unit
+    moving, current = moving @ matrix.T, SharedCurrent(jnp.asarray(matrix, jnp.float32))
+    values = evaluate_everywhere(fast, series.stacked(np.float32))
+    scores, currents = (_split_like(series, part) for part in (values[:, :size], values[:, size:] @ matrix.T))
+    rest = infer_diffusion(series, scores, currents, space.symmetry).at_least(score.scale, series, space.symmetry)
     carried = lagged_moments(_split_like(held_out, moving), _split_like(held_out, seen), [0], rest.groups)
 
     def violation(weights: np.ndarray) -> Matrix:
@@ -252,6 +256,17 @@ def _speed_up(outputs: OutputsOf, series: TimeSeries, score: ScoreFit, *, key: j
         return float(np.sum(found * velocities) ** 2 / (np.sum(found**2) * np.sum(velocities**2)))
 
     return max(1.0, explained(states) / explained(perturbed(states, score.spread, key=key)))
+
+
+def _gain(series: TimeSeries, currents: Sequence[Samples], symmetry: Symmetry) -> Matrix:
+    """Return the matrix A with < (dx/dt - A nu) nu^T > = 0: a learned nu is nowhere zero, also where nothing moves.
+
+    What is left of it there carries states away in directions in which the data have no spread and D is small.
+    """
+    moving = trim(currents)
+    both = [lagged_moments(v, moving, [0]) for v in (differentiate(series.segments, series.dt), moving)]
+    cross, square = (symmetry.project(moments.mean()[0]) for moments in both)
+    return cross @ np.linalg.pinv(square, rcond=_NOTHING, hermitian=True)
 
 
 def _with_residual(
