@@ -173,6 +173,12 @@ def test_a_network_learns_the_current_beside_the_score(waves):
     assert abs(speed - 1) < 0.05  # as learned at perturbed states it would be too slow
     assert model.mobility.evidence.closure.current_by == "the score's network"
     assert model.mobility.evidence.closure.current_error < 0.05
+    # The waves have modes 1 to 3: the mean of the field does not move, and nothing may carry it.
+    assert np.square(found.mean(axis=1)).mean() < 1e-6 * np.mean(velocity**2)
+    horizon, symmetry = model.mobility.evidence.horizon, model.space.symmetry
+    assert horizon.phi_by_mode.shape == (9, len(horizon.horizons))
+    standard = model.standardizer.mobility_to_standard(model.mobility.symmetric)
+    np.testing.assert_allclose(horizon.phi_of_mode, symmetry.blocks(standard)[:, 0, 0].real, rtol=1e-6)
     values = np.linalg.eigvalsh(model.diffusion(series.stacked()[0]))
     assert values.min() > 0  # the thermostat acts in all directions
 

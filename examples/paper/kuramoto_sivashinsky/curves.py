@@ -1,4 +1,4 @@
-"""Drawing for the figures of this folder: curves come by name, such as data, ours, published and LIM."""
+"""Drawing for the figures of this folder: curves come by name, such as data, constant, published and LIM."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -16,12 +16,12 @@ from effective_langevin.validate.style import DATA, MODEL, WIDTH, band, heat_map
 LINES = {
     "data": (DATA, "-"),
     "model": (MODEL, "--"),
-    "ours": (MODEL, "--"),
-    "settled": ("#CC79A7", "-"),
+    "state-dependent": (MODEL, "--"),
+    "constant": ("#CC79A7", "-"),
     "published": ("#6b6b6b", "-."),
     "LIM": ("#009E73", ":"),
 }
-MARKERS = {"data": "o", "settled": "v", "published": "s", "LIM": "^"}
+MARKERS = {"data": "o", "constant": "v", "published": "s", "LIM": "^"}
 _SHOWN = 1e-5
 _HEADROOM = 1.35
 

@@ -1,7 +1,7 @@
 """The figures of this folder from its saved results: `python -m examples.paper.kuramoto_sivashinsky.figures`.
 
 figure_1.png and figure_2.png are the paper's; figure_3.png shows what they leave out: modes one by one, the horizons of
-the mobility, and the published recipe and the linear inverse model (LIM) beside ours.
+the mobility, and the published recipe and the linear inverse model (LIM) beside it.
 """
 
 import sys
@@ -19,7 +19,8 @@ from effective_langevin.validate.style import DATA, MODEL, enclosing_levels, sty
 from . import curves as drawing
 from . import results
 
-MODELS = ("ours", "settled", "published", "LIM")
+OURS = "state-dependent"
+MODELS = (OURS, "constant", "published", "LIM")
 MASSES = (0.99, 0.9, 0.6, 0.3)
 JOINED_BINS = 4
 MODES = 6
@@ -36,14 +37,14 @@ def main(folder: Path = results.FOLDER) -> None:
 
 @styled
 def validation_figure(arrays: Arrays) -> Figure:
-    """The paper's first figure: fields, density, autocorrelation, joint densities; model above data."""
-    figure = Figure(figsize=(13.5, 5.4), layout="constrained")
+    """The paper's first figure: fields, density, autocorrelation, joint densities of data and models."""
+    figure = Figure(figsize=(13.5, 6.6), layout="constrained")
     left, centre, right = np.ravel(np.asarray(figure.subfigures(1, 3, width_ratios=(1.35, 0.95, 1.7))))
-    fields = {name: arrays[f"{name}.field"] for name in ("ours", "data")}
+    fields = {name: arrays[f"{name}.field"] for name in ("data", "constant", OURS) if f"{name}.field" in arrays}
     steps = min(len(field) for field in fields.values())
     time = arrays["dt"] * np.arange(steps)
-    fields = {{"ours": "Model", "data": "Data"}[name]: field[:steps] for name, field in fields.items()}
-    drawing.plot_hovmoeller(time, fields, title="u / std", axes=left.subplots(2, 1))
+    fields = {name.capitalize(): field[:steps] for name, field in fields.items()}
+    drawing.plot_hovmoeller(time, fields, title="u / std", axes=left.subplots(len(fields), 1))
     density, correlation = centre.subplots(2, 1)
     _density(density, arrays)
     names = ("data", *_models(arrays))
@@ -57,8 +58,8 @@ def validation_figure(arrays: Arrays) -> Figure:
 
 @styled
 def operator_figure(arrays: Arrays) -> Figure:
-    """The paper's second figure: Phi, its two parts, Sigma and the Stein matrix; ours above the published recipe."""
-    names = [name for name in ("ours", "published") if f"{name}.phi" in arrays]
+    """The paper's second figure: Phi, its two parts, Sigma and the Stein matrix, of each model."""
+    names = [name for name in (OURS, "constant", "published") if f"{name}.phi" in arrays]
     figure = Figure(figsize=(13.5, 3.5 * len(names)), layout="constrained")
     for part, name in zip(np.ravel(np.asarray(figure.subfigures(len(names), 1))), names):
         titles = {
@@ -90,15 +91,15 @@ def mode_figure(arrays: Arrays) -> Figure:
     figure = Figure(figsize=(13.5, 9.2), layout="constrained")
     top, bottom = np.ravel(np.asarray(figure.subfigures(2, 1, height_ratios=(1, 1.45))))
     horizon, clock, spread = top.subplots(1, 3)
-    if "ours.phi_by_mode" in arrays:
+    if "constant.phi_by_mode" in arrays:
         drawing.plot_phi_by_mode(
-            *(arrays[f"ours.{key}"] for key in ("horizon", "phi_by_mode", "phi_of_mode")),
-            chosen=arrays["ours.chosen_horizon"],
+            *(arrays[f"constant.{key}"] for key in ("horizon", "phi_by_mode", "phi_of_mode")),
+            chosen=arrays["constant.chosen_horizon"],
             modes=modes,
             titles=[f"k = {k}" for k in modes],
             ax=horizon,
         )
-    horizon.set_title("Mobility of each mode by horizon (ours)")
+    horizon.set_title("Mobility of each mode by horizon (constant)")
     _mobilities(clock, arrays, variance)
     names = ("data", *_models(arrays))
     drawing.plot_mode_variances({name: arrays[f"{name}.mode_variance"] for name in names}, ax=spread)
@@ -133,12 +134,12 @@ def _joint_densities(axes: np.ndarray, arrays: Arrays) -> None:
     middle = 0.5 * (edges[1:] + edges[:-1])
     for column, offset in enumerate(statistics.OFFSETS):
         densities = {}
-        for name in ("ours", "data"):
+        for name in (OURS, "data"):
             counts = gaussian_filter(arrays[f"{name}.pair_counts"][column].astype(float), 0.8)
             densities[name] = counts / counts.sum() / np.outer(np.diff(edges), np.diff(edges))
         levels = enclosing_levels(densities["data"], MASSES)
         for ax, (name, density) in zip(axes[:, column], densities.items()):
-            shades = "Oranges" if name == "ours" else "Blues"
+            shades = "Oranges" if name == OURS else "Blues"
             ax.contourf(middle, middle, density.T, [*levels, max(density.max(), levels[-1]) * 1.01], cmap=shades)
             ax.contour(middle, middle, densities["data"].T, levels, colors=DATA, linewidths=0.9)
         axes[0, column].set_title(f"Model, k = {offset}", color=MODEL)

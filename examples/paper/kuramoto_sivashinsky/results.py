@@ -3,7 +3,8 @@
 Needs numpy, scipy and the package only. All points of the ring are alike, so densities and autocorrelations are pooled
 over them. Fields and matrices are in units of the standard deviation of the data about their mean.
 
-Keys of `results.npz`, all float32; NAME is data, ours, published or LIM (those given), half1 or half2 of the data:
+Keys of `results.npz`, all float32; NAME is data, state-dependent, constant,
+published or LIM (those given), half1 or half2 of the data:
 
     mean, std, dt                          scalars: of the data, and the sampling interval
     lag                     (lag,)         lag times 0 ... 50
@@ -34,7 +35,7 @@ from pathlib import Path
 import numpy as np
 from scipy.linalg import expm
 
-from effective_langevin import LangevinModel, TimeSeries, Validation
+from effective_langevin import LangevinModel, TimeSeries, Translations, Validation
 from effective_langevin.statistics import distances
 from effective_langevin.statistics.lags import autocovariances
 from effective_langevin.validate import fields
@@ -78,7 +79,8 @@ def table(arrays: Mapping[str, np.ndarray]) -> dict[str, dict[str, float]]:
     """The metrics of every model in `collect`'s arrays, and the same between two halves of the data (`FLOOR`).
 
     `pdf_kl` and `pair_kl` are KL(data || model) in nats from counts in common bins, with half a count added to each of
-    the model's; `mean_acf_rmse` is over lags 0 to 50 of the autocorrelation at a point.
+    the model's; `covariance_error` is that of the circulant means of covariances; `mean_acf_rmse` is over lags 0 to 50
+    of the autocorrelation at a point.
     """
     models = [key.removesuffix(".stein") for key in arrays if key.endswith(".stein")]
     rows = {name: _distances(arrays, "data", name) for name in models}
@@ -252,7 +254,7 @@ def _distances(arrays: Mapping[str, np.ndarray], data: str, model: str) -> dict[
 
     kl = distances.pdf_kl(*both("variable_counts"))
     pairs = distances.pdf_kl(*(counts.reshape(len(counts), -1) for counts in both("pair_counts")))
-    expected, simulated = both("covariance")
+    expected, simulated = (Translations().project(c) for c in both("covariance"))
     return {
         "pdf_kl_mean": float(kl.mean()),
         "pdf_kl_max": float(kl.max()),
