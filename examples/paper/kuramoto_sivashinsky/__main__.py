@@ -2,8 +2,8 @@
 
 Learns the Kuramoto-Sivashinsky flow from data alone: with a current that depends on the state, with a constant
 mobility, as published, and as a linear inverse model (LIM). Simulates each and writes results.npz and metrics.json into
-the folder of that size, from which `figures.py` draws; models that are not named keep their last results. `paper` is for a
-GPU.
+the folder of that size, from which `figures.py` draws; models that are not named keep their last results. `paper` is
+for a GPU.
 """
 
 import argparse
