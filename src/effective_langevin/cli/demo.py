@@ -52,9 +52,8 @@ DEMOS = {
         members=200,
         samples=200_000,
         spin_up={"step": 0.2, "burn_in": 1000.0},
-        # Of the widths 0.2, 0.14 and 0.1 the largest at which the current explains 95 % of the velocities.
         score=DenoisingScore(
-            UNet1D(), noise_level=0.14, batch=256, epochs=20, epoch_samples=51_200, learning_rate=3e-3, average=0.998
+            UNet1D(), noise_level=0.2, batch=256, epochs=20, epoch_samples=51_200, learning_rate=3e-3, average=0.998
         ),
         mobility=StateDependent(),
         symmetry=_FLOW,
