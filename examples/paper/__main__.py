@@ -1,7 +1,8 @@
-"""Figures of the paper's low-dimensional systems: `python -m examples.paper wells` (or scalar).
+"""Figures of low-dimensional systems: `python -m examples.paper wells` (or scalar, lorenz63, affine_noise).
 
-For one series, the published recipe and the package's defaults side by side: trajectories driven by the noise of the
-original system, PDFs and ACFs. Writes figure.png, metrics.json and the tables of README.md into the folder.
+For one series, the published recipe, a constant mobility and a closure that depends on the state side by side: PDFs,
+ACFs and, where the configuration has a `path_step`, trajectories driven by the noise of the original system. Writes
+figure.png, metrics.json and the tables of README.md into the folder.
 """
 
 import json
@@ -18,12 +19,12 @@ from effective_langevin._core import progress
 from effective_langevin.systems import FokkerPlanck
 from effective_langevin.validate.validation import METRICS
 
-OURS, PUBLISHED = "IntegratedResponse", "FiniteVolume as published"
-COLOURS = {"observed": "#1f4e9c", OURS: "#d1495b", PUBLISHED: "#8a8a8a"}
+PUBLISHED, CONSTANT, FIELD = "published", "constant", "state-dependent"
+COLOURS = {"observed": "#1f4e9c", FIELD: "#d1495b", CONSTANT: "#2a9d8f", PUBLISHED: "#8a8a8a"}
 
 
-def fit_both(series: el.TimeSeries, config: dict) -> dict[str, el.LangevinModel]:
-    """The published recipe and ours, with the paper's settings of the score in both."""
+def fit_all(series: el.TimeSeries, config: dict) -> dict[str, el.LangevinModel]:
+    """The published recipe and ours, with the paper's settings of the score in all."""
     kgmm = {"noise_level": config["noise_level"], "cells": config["cells"], "hidden": tuple(config["hidden"])}
     published = el.fit(
         series,
@@ -31,8 +32,11 @@ def fit_both(series: el.TimeSeries, config: dict) -> dict[str, el.LangevinModel]
         mobility=el.FiniteVolume(cells=config["cells"]),
         seed=config["seed"],
     )
-    ours = el.fit(series, score=el.KGMM(**kgmm), seed=config["seed"])
-    return {PUBLISHED: published, OURS: ours}
+    ours = {CONSTANT: el.IntegratedResponse(), FIELD: el.StateDependent()}
+    return {
+        PUBLISHED: published,
+        **{name: el.fit(series, score=el.KGMM(**kgmm), mobility=m, seed=config["seed"]) for name, m in ours.items()},
+    }
 
 
 def same_noise_paths(system, models: dict[str, el.LangevinModel], config: dict, members: int = 64):
@@ -63,34 +67,37 @@ def path_correlation(truth: el.TimeSeries, path: el.TimeSeries, duration: float 
 
 
 def draw(truth, paths, validations) -> Figure:
-    """The paper's three rows: trajectories, PDFs, ACFs."""
+    """The paper's three rows, trajectories, PDFs and ACFs; without `paths` the last two."""
     first = next(iter(validations.values()))
     data = first.data_statistics
     size = len(data.edges)
-    figure = Figure(figsize=(6.2 * size, 9), layout="constrained")
-    axes = figure.subplots(3, size, squeeze=False)
+    figure = Figure(figsize=(6.2 * size, 9 if paths else 6), layout="constrained")
+    axes = figure.subplots(3 if paths else 2, size, squeeze=False)[-2:]
+    above = np.reshape(figure.axes, (-1, size))[0]
     everyone = np.ones(20)
     for i, name in enumerate(first.data.names):
-        time = truth.dt * np.arange(truth.values.shape[1])
-        axes[0, i].plot(time, truth.values[0, :, i], color=COLOURS["observed"], label="observed", lw=2.2, zorder=2)
+        if paths:
+            time = truth.dt * np.arange(truth.values.shape[1])
+            above[i].plot(time, truth.values[0, :, i], color=COLOURS["observed"], label="observed", lw=2.2, zorder=2)
+            above[i].set(xlabel="time", ylabel=name, title=f"{name}: same noise realisation")
         centres = 0.5 * (data.edges[i, 1:] + data.edges[i, :-1])
-        axes[1, i].fill_between(centres, data.density()[i], color=COLOURS["observed"], alpha=0.25, label="observed")
-        axes[2, i].plot(
+        axes[0, i].fill_between(centres, data.density()[i], color=COLOURS["observed"], alpha=0.25, label="observed")
+        axes[1, i].plot(
             data.tau, data.acf(everyone)[:, i], color=COLOURS["observed"], lw=3, alpha=0.6, label="observed"
         )
         for label, validation in validations.items():
             style = {"color": COLOURS[label], "label": label, "ls": "--" if label == PUBLISHED else "-", "lw": 1.3}
             model = validation.model_statistics
             front = {"zorder": 1, "alpha": 0.6} if label == PUBLISHED else {"zorder": 3}
-            axes[0, i].plot(time, paths[label].values[0, :, i], **{**style, **front, "lw": 0.8})
-            axes[1, i].plot(centres, model.density()[i], **style)
-            axes[2, i].plot(model.tau, model.acf(everyone)[:, i], **style)
-        axes[0, i].set(xlabel="time", ylabel=name, title=f"{name}: same noise realisation")
-        axes[1, i].set(xlabel=name, ylabel="probability density", ylim=(0, None))
-        axes[2, i].set(xlabel="lag (time)", ylabel="autocorrelation")
-        axes[2, i].axhline(0, color="0.7", lw=0.8)
+            if paths:
+                above[i].plot(time, paths[label].values[0, :, i], **{**style, **front, "lw": 0.8})
+            axes[0, i].plot(centres, model.density()[i], **style)
+            axes[1, i].plot(model.tau, model.acf(everyone)[:, i], **style)
+        axes[0, i].set(xlabel=name, ylabel="probability density", ylim=(0, None))
+        axes[1, i].set(xlabel="lag (time)", ylabel="autocorrelation")
+        axes[1, i].axhline(0, color="0.7", lw=0.8)
     handles, labels = axes[0, 0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside upper center", ncols=3, frameon=False)
+    figure.legend(handles, labels, loc="outside upper center", ncols=4, frameon=False)
     return figure
 
 
@@ -108,7 +115,7 @@ def constant_closure(system, tau: np.ndarray) -> tuple[float, float]:
 
 
 def table(rows: dict[str, dict[str, float]]) -> str:
-    """Metrics of both models ± standard error, and the same distance between two halves of the data."""
+    """Metrics of all models ± standard error, and the same distance between two halves of the data."""
     first = next(iter(rows.values()))
     lines = ["| | " + " | ".join(rows) + " | two halves of the data |", "|---|" + "---|" * (len(rows) + 1)]
     for name in (n for n in (*METRICS, "path_correlation") if n in first):
@@ -125,20 +132,22 @@ def main(name: str) -> None:
     with progress.shown():
         duration = config["samples"] / members * config["dt"]
         series = system.simulate(duration, dt=config["dt"], members=members, seed=config["seed"])
-        models = fit_both(series, config)
+        models = fit_all(series, config)
         exact = system.mobility
         validations = {k: el.validate(m, series, seed=config["seed"], exact_mobility=exact) for k, m in models.items()}
-        truth, paths = same_noise_paths(system, models, config)
-    rows = {k: {**v.metrics, "path_correlation": path_correlation(truth, paths[k])} for k, v in validations.items()}
+        truth, paths = same_noise_paths(system, models, config) if "path_step" in config else (None, {})
+    rows = {k: dict(v.metrics) for k, v in validations.items()}
+    for k, path in paths.items():
+        rows[k]["path_correlation"] = path_correlation(truth, path)
     extra = {}
     if system.dimension == 1:
         tau = np.arange(0, 5.0001, config["dt"])
         extra["constant_closure_acf_rmse_on_0_5"] = constant_closure(system, tau)[0]
         extra["constant_closure_integral_time_ratio"] = constant_closure(system, np.arange(0, 20.01, config["dt"]))[1]
-        extra["constant_closure_acf_rmse"] = constant_closure(system, validations[OURS].data_statistics.tau)[0]
-        extra["standardised_mobility"] = models[OURS].standardizer.mobility_to_standard(models[OURS].mobility.matrix)[
-            0, 0
-        ]
+        extra["constant_closure_acf_rmse"] = constant_closure(system, validations[CONSTANT].data_statistics.tau)[0]
+        extra["standardised_mobility"] = models[CONSTANT].standardizer.mobility_to_standard(
+            models[CONSTANT].mobility.matrix
+        )[0, 0]
     draw(truth, paths, validations).savefig(folder / "figure.png", dpi=110)
     (folder / "metrics.json").write_text(json.dumps({**rows, **extra}, indent=2) + "\n")
     readme = folder / "README.md"

@@ -134,12 +134,12 @@ def _joint_densities(axes: np.ndarray, arrays: Arrays) -> None:
     middle = 0.5 * (edges[1:] + edges[:-1])
     for column, offset in enumerate(statistics.OFFSETS):
         densities = {}
-        for name in (OURS, "data"):
+        for name in (_best(arrays), "data"):
             counts = gaussian_filter(arrays[f"{name}.pair_counts"][column].astype(float), 0.8)
             densities[name] = counts / counts.sum() / np.outer(np.diff(edges), np.diff(edges))
         levels = enclosing_levels(densities["data"], MASSES)
         for ax, (name, density) in zip(axes[:, column], densities.items()):
-            shades = "Oranges" if name == OURS else "Blues"
+            shades = "Blues" if name == "data" else "Oranges"
             ax.contourf(middle, middle, density.T, [*levels, max(density.max(), levels[-1]) * 1.01], cmap=shades)
             ax.contour(middle, middle, densities["data"].T, levels, colors=DATA, linewidths=0.9)
         axes[0, column].set_title(f"Model, k = {offset}", color=MODEL)
@@ -165,6 +165,11 @@ def _mobilities(ax: Axes, arrays: Arrays, variance: np.ndarray) -> None:
 
 def _models(arrays: Arrays) -> list[str]:
     return [name for name in MODELS if f"{name}.acf" in arrays]
+
+
+def _best(arrays: Arrays) -> str:
+    """The model that is drawn where there is room for one."""
+    return _models(arrays)[0]
 
 
 if __name__ == "__main__":

@@ -332,7 +332,7 @@ def validate(
     edges = histogram_edges(series.stacked())
     data_statistics, model_statistics = (series_statistics(s.segments, s.dt, edges, lags) for s in (series, paths))
     metrics = _stein_and_mobility(model, exact_mobility) | with_sampling_errors(
-        DISTANCES, partial(_distances, model, _view(model, None).points), data_statistics, model_statistics
+        DISTANCES, partial(_distances, _view(model, None)), data_statistics, model_statistics
     )
     original = OriginalVariables.of(model, own, simulated)
     metrics |= original.metrics() if original else {}
@@ -369,25 +369,21 @@ def _sizes(data: TimeSeries, paths: TimeSeries, times: np.ndarray, members: int,
 
 
 def _distances(
-    of: LangevinModel,
-    points: int,
+    view: View,
     data: SeriesStatistics,
     model: SeriesStatistics,
     data_weights: np.ndarray,
     model_weights: np.ndarray,
 ) -> np.ndarray:
-    """Return the distances between two series, for any weighting of their groups.
-
-    Covariances are compared as the symmetry of the model makes them: its mean over the points of a grid, say.
-    """
+    """Return the distances between two series, for any weighting of their groups; covariances averaged over a group."""
     kl = distances.pdf_kl(data.histogram(data_weights), model.histogram(model_weights))
     acf = distances.acf_rmse(data.acf(data_weights), model.acf(model_weights))
-    project = of.space.symmetry.project
-    covariance = distances.covariance_error(
-        project(model.covariance(model_weights)), project(data.covariance(data_weights))
+    means = (
+        view.model.space.symmetry.project(c) for c in (model.covariance(model_weights), data.covariance(data_weights))
     )
+    covariance = distances.covariance_error(*means)
     increments = distances.increment_error(
-        data.increments(data_weights, points), model.increments(model_weights, points)
+        data.increments(data_weights, view.points), model.increments(model_weights, view.points)
     )
     return np.array([kl.mean(), kl.max(), acf, covariance, increments])
 
