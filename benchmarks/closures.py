@@ -84,10 +84,11 @@ def measure(case: Case, constant: bool = True) -> dict[str, Any]:
     return found
 
 
-def _field_errors(model: el.LangevinModel, series: el.TimeSeries, system: Any) -> dict[str, float]:
+def _field_errors(model: el.LangevinModel, series: el.TimeSeries, system: Any) -> dict[str, Any]:
     """Relative errors of D, D - < D >, nu and drift at states of the data, and the entropy production."""
     found = model.entropy_production()
-    errors = {"entropy_production": float(found.value), "entropy_production_se": float(found.standard_error)}
+    numbers = {"entropy_production": float(found.value), "entropy_production_se": float(found.standard_error)}
+    errors: dict[str, Any] = {name: value if np.isfinite(value) else None for name, value in numbers.items()}
     if isinstance(system, el.systems.KuramotoSivashinsky):  # observed at some of its grid points
         return errors
     states = series.stacked()[:: max(1, series.n_samples // STATES)]

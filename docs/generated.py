@@ -175,7 +175,7 @@ def _entropy_production(row: dict[str, Any]) -> str:
     exact = row.get("entropy_production_exact")
     if exact is None:
         return ""
-    if not np.isfinite(row["entropy_production"]):
+    if row["entropy_production"] is None:
         return f"undefined ({exact:.4g})"
     stated = with_error(row, "entropy_production") if row["entropy_production"] else "0"
     return f"{stated} ({exact:.4g})"
