@@ -48,7 +48,7 @@ def test_a_model_with_the_fields_of_a_ring_turns_and_forgets_as_the_ring_does(tm
     data; without the current nothing turns and the cosine is remembered far too long. The file keeps the fields."""
     ring = el.systems.DrivenRing()
     series = ring.simulate(500.0, dt=0.1, members=40, seed=5, step=0.01)
-    standard, plain = StandardRing.of(series), el.fit(series, check="off")
+    standard, plain = StandardRing.of(series), el.fit(series, mobility=el.IntegratedResponse(), check="off")
     closed = close_ring(standard.series, standard.score, standard.space)
     mobility = closed.mobility.to_physical(plain.standardizer)
     replace(plain, fields=closed.fields, mobility=mobility).save(tmp_path / "ring.safetensors")

@@ -24,6 +24,7 @@ def wells_at_005():
     return series, el.fit(series, seed=12)
 
 
+@pytest.mark.filterwarnings("ignore:Taking every fourth sample only changes the mobility")
 @pytest.mark.parametrize("dt", [0.02, 0.1])
 def test_the_default_mobility_is_right_at_fine_and_coarse_sampling(dt):
     model = el.fit(wells_series(dt, 10), seed=3)
@@ -93,6 +94,6 @@ def test_the_diffusion_of_lorenz_63_is_the_limit_of_short_horizons():
     """The circulation depends strongly on the state, so Phi(T) drifts; at T -> 0 the diffusion is 5^2 / 2."""
     system = el.systems.StochasticLorenz63()
     series = system.simulate(10.0, dt=0.001, members=100, seed=51, step=0.001)
-    model = el.fit(series, score=el.KGMM(noise_level=0.05), seed=52)
+    model = el.fit(series, score=el.KGMM(noise_level=0.05), mobility=el.IntegratedResponse(), seed=52)
     assert model.mobility.diagnostics["horizon_rule"] == "limit"
     np.testing.assert_allclose(np.diagonal(model.mobility.matrix), 12.5, rtol=0.1)

@@ -28,6 +28,11 @@ def canonical(text: str) -> str:
     return _BY_NAME.get(word) or _BY_NAME.get(word.removesuffix("s"), "")
 
 
+def plural(unit: str) -> str:
+    """Return the full name of a usual unit in the plural, as CF wants it: "seconds" for "s"."""
+    return max((unit, *_UNITS[unit][1]), key=len) + "s"
+
+
 def ratio(unit: float, other: float) -> float:
     """Return how many of the `other` fill one `unit`, both in seconds; whole numbers and their inverses are exact."""
     if unit < other:

@@ -90,6 +90,8 @@ def record_model(model: LangevinModel) -> dict[str, Any]:
     found = {"names": model.names, "dt": model.dt, "time_unit": model.time_unit}
     settings = dict(model.provenance)
     told = ("samples", "segments", "dropped", "sha256", "source", "forced")
+    if model.mobility.evidence.choice:
+        told += ("mobility",)  # it was chosen, and a repeated run chooses again
     found |= {key: settings.pop(key) for key in told if key in settings}
     versions = settings.pop("versions", {})
     return {**settings, "found": found, "versions": versions}

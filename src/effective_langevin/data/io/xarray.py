@@ -287,6 +287,10 @@ def _time_coordinate(times: np.ndarray, unit: str, origin: str | None, calendar:
         np.datetime64(origin)
     except ValueError:
         raise checks.refused("origin", "a date such as 1970-01-01", origin) from None
-    noted = {} if name in timeunits.CALENDAR else {"units": f"{name}s since {origin}", "calendar": calendar}
+    noted = (
+        {}
+        if name in timeunits.CALENDAR
+        else {"units": f"{timeunits.plural(name)} since {origin}", "calendar": calendar}
+    )
     dates = count_dates(times, name, origin, calendar)
     return xr.Variable("time", dates, {**attrs, "standard_name": "time"}, {"dtype": "float64", **noted})
