@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import effective_langevin as el
+from effective_langevin.choice import compare
 from effective_langevin.estimate.closure.evidence import ClosureChoice
 from effective_langevin.statistics.forecast_scores import energy_scores
 
@@ -43,6 +44,18 @@ def test_the_closure_is_that_of_the_system(system, kind):
         constant, taken = choice.candidates
         assert constant.excess > 3 * constant.standard_error  # known to a few per cent: chance does not decide
         assert taken.excess == 0.0
+
+
+def test_the_simplest_within_one_standard_error_is_taken():
+    """A gain below its own scatter is not enough; closures whose members diverged are not among the scores."""
+    rng = np.random.default_rng(0)
+    simple = 1 + rng.normal(0, 0.1, (400, 3))
+    scattered = simple - 0.001 + rng.normal(0, 0.1, simple.shape)
+    better = simple - 0.05 + rng.normal(0, 0.1, simple.shape)
+    assert compare({"constant": simple, "diffusion": scattered}).kind == "constant"
+    assert compare({"constant": simple, "current": scattered, "both": better}).kind == "both"
+    assert compare({"diffusion": scattered}).kind == "diffusion"
+    assert "diverged" in compare({}).reason
 
 
 def test_what_is_asked_for_is_not_chosen():

@@ -1,8 +1,8 @@
 """The choice of a closure: the simplest whose forecasts of held-out stretches are as good as those of the best."""
 
 import warnings
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 
 import jax
 import numpy as np
@@ -65,8 +65,10 @@ def choose_closure(
     simpler = ["constant", "current", "diffusion"] if kind == "both" else ["constant"]
     tried = {**{name: close(name) for name in simpler}, kind: richest}
     forecasts = _Forecasts.of(held_out, space)
-    losses = np.array([forecasts.scores(model_of(closure)) for closure in tried.values()])
-    return _pick(list(tried), losses / losses[0].mean(axis=0), forecasts)
+    scores = {name: forecasts.scores(model_of(closure)) for name, closure in tried.items()}
+    choice = compare({name: found for name, found in scores.items() if found is not None})
+    lags = tuple(float(lag * series.dt) for lag in forecasts.lags)
+    return CLOSURES[choice.kind], replace(choice, lags=lags, starts=len(forecasts.states))
 
 
 def _why_constant(series: TimeSeries, score: ScoreFit, space: StateSpace) -> str:
@@ -82,10 +84,12 @@ def _why_constant(series: TimeSeries, score: ScoreFit, space: StateSpace) -> str
     )
 
 
-def _pick(
-    kinds: list[str], losses: Float[np.ndarray, "kind start lag"], forecasts: "_Forecasts"
-) -> tuple[ClosureStrategy, ClosureChoice]:
-    """Take the simplest closure within one standard error of the best."""
+def compare(scores: Mapping[str, Float[np.ndarray, "start lag"]]) -> ClosureChoice:
+    """Take the simplest closure, the first, whose mean score is within one standard error of the best."""
+    if not scores:
+        return ClosureChoice("constant", "members of every closure diverged in held-out forecasts")
+    losses = np.array(list(scores.values()))
+    losses = losses / losses[0].mean(axis=0)
     groups = [part.mean(axis=(1, 2)) for part in np.array_split(losses, min(_GROUPS, losses.shape[1]), axis=1)]
     by_group = np.array(groups).T
     best = int(by_group.mean(axis=1).argmin())
@@ -93,12 +97,11 @@ def _pick(
     errors = gaps.std(axis=1, ddof=1) / np.sqrt(gaps.shape[1])
     tried = tuple(
         Candidate(kind, float(loss), float(gap), float(error))
-        for kind, loss, gap, error in zip(kinds, by_group.mean(axis=1), gaps.mean(axis=1), errors)
+        for kind, loss, gap, error in zip(scores, by_group.mean(axis=1), gaps.mean(axis=1), errors)
     )
     chosen = next(candidate.kind for candidate in tried if candidate.excess <= candidate.standard_error)
     reason = "it is the simplest whose held-out forecasts are within one standard error of the best"
-    lags = tuple(float(lag * forecasts.series.dt) for lag in forecasts.lags)
-    return CLOSURES[chosen], ClosureChoice(chosen, reason, lags, len(forecasts.states), tried)
+    return ClosureChoice(chosen, reason, candidates=tried)
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,8 +125,8 @@ class _Forecasts:
         first, later = _pairs(series, lags, int(min(_STARTS, max(most, _GROUPS))))
         return cls(series, lags, first, later, space.periods)
 
-    def scores(self, model: LangevinModel) -> Float[np.ndarray, "start lag"]:
-        """Return the energy scores of ensemble forecasts; infinite where a member diverges."""
+    def scores(self, model: LangevinModel) -> Float[np.ndarray, "start lag"] | None:
+        """Return the energy scores of ensemble forecasts; None if a member diverges."""
         units, starts = model.standardizer, len(self.states)
         initial = np.tile(units.to_physical(self.states), (_MEMBERS, 1))
         try:
@@ -131,7 +134,7 @@ class _Forecasts:
                 warnings.simplefilter("error", EstimateWarning)
                 paths = model.simulate(self.series.dt * self.lags[-1], members=len(initial), initial=initial)
         except (DivergenceError, EstimateWarning):
-            return np.full((starts, len(self.lags)), np.inf)
+            return None
         found = units.to_standard(np.stack(paths.segments)[:, self.lags])
         ensemble = self._embedded(found).reshape(_MEMBERS, starts, len(self.lags), -1)
         scores = [energy_scores(ensemble[:, :, k], self._embedded(later)) for k, later in enumerate(self.later)]

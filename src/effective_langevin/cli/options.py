@@ -19,7 +19,7 @@ Json = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
 Config = Annotated[Path | None, typer.Option(help="TOML file with the same keys; flags override it.")]
 Settle = Annotated[bool | None, typer.Option("--settle", help="Match the variances of the model by simulating it.")]
 
-# Flags that are also keys of a TOML file, by their name there: type, help, placeholder of the value.
+# Flags that are also keys of a TOML file, by their name there: type, help, name of the value.
 Table = Mapping[str, tuple[type, str, str | None]]
 READING: Table = {
     "variables": (str, "Variables to use, separated by commas.", None),

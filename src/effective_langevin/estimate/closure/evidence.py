@@ -18,7 +18,7 @@ KINDS = {
 class Candidate:
     """A closure that was tried, with its loss in held-out forecasts, the excess over the best, and its error.
 
-    The loss is the mean energy score in units of that of the constant mobility at the same lag; less is better.
+    The loss is the mean energy score in units of that of the simplest closure at the same lag; less is better.
     """
 
     kind: str

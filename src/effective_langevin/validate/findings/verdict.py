@@ -31,6 +31,7 @@ _FROM_FINDING: dict[Level, VerdictLevel] = {"ok": "good", "note": "good", "warni
 _CARRIED = ("stationarity", "seasonality", "measurement noise", "motion blur")  # of the diagnosis
 _FEW_GROUPS = 10
 _MOSTLY, _LONGER = 0.4, 4.0  # share of the squared error that is the simulation's; how much longer one would be
+_MATCHED = " The variances were matched by simulation: their agreement is no evidence for the model."
 _SEEN = 3.0  # standard errors from which a difference is mentioned though it does not matter
 
 
@@ -94,7 +95,7 @@ def judge(validation: "Validation") -> Verdict:
     return Verdict(
         level,
         f"{WORDS[level]}: {reason}{edge}",
-        _detectable(tests),
+        _detectable(tests) + _MATCHED * (validation.model.score.evidence.settled is not None),
         _next_step(validation, found),
         tuple(findings),
         bool(others),
