@@ -1,7 +1,8 @@
 """`python -m benchmarks [names] [--quick]`: every comparison, each in a process of its own.
 
 Writes benchmarks/results/cpu.json or gpu.json and a Markdown table of the same name. Benchmarks that are not run
-keep their last results. A peer that is not installed is skipped and named.
+keep their last results. A peer that is not installed is skipped and named. `python -m benchmarks robustness` counts
+what becomes of hostile inputs.
 """
 
 import argparse
@@ -33,6 +34,9 @@ RESULTS = Path(__file__).parent / "results"
 
 
 def main() -> None:
+    if sys.argv[1:2] == ["robustness"]:
+        importlib.import_module("benchmarks.robustness").main(sys.argv[2:])
+        return
     arguments = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     arguments.add_argument("names", nargs="*", metavar="NAME", help=f"which ones: {', '.join(NAMES)} (default: all)")
     arguments.add_argument("--quick", action="store_true", help="small sizes, to see that everything runs; not kept")

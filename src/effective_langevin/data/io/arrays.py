@@ -14,7 +14,7 @@ import numpy as np
 import xarray as xr
 
 from ..._core import checks
-from ..._core.errors import DataError, EffectiveLangevinError
+from ..._core.errors import DataError
 from ..series import Label, check_orientation
 from .records import ReadOptions, Record, find_time, unit_in_name
 from .times import Stamps
@@ -45,23 +45,13 @@ def read_numpy(path: Path, options: ReadOptions) -> list[Record]:
 
 def read_hdf5(path: Path, options: ReadOptions) -> list[Record]:
     """Read datasets by their full name ("run/x"); units are attributes, notes may be attributes of the file."""
-    try:
-        with h5py.File(path, "r") as file:
-            return _from_hdf5(file, path, options)
-    except EffectiveLangevinError:
-        raise
-    except Exception as error:  # h5py raises errors of many kinds for damaged files
-        reason = str(error).strip().split("\n")[0]
-        raise DataError(f"{path} is not a readable HDF5 file: {reason}.") from error
-
-
-def _from_hdf5(file: Any, path: Path, options: ReadOptions) -> list[Record]:
     found: dict[str, Any] = {}
-    file.visititems(lambda name, node: found.update({name: _decoded(node)}) if isinstance(node, h5py.Dataset) else None)
-    noted = {name: _decode(file[name].attrs["units"]) for name in found if "units" in file[name].attrs}
-    units = {name: str(unit[0]) for name, unit in noted.items() if len(unit)}
-    notes = {key: np.asarray(value) for key, value in file.attrs.items() if key in _NOTE_KEYS}
-    return from_mapping({**notes, **found}, str(path), options, units)
+    with h5py.File(path, "r") as file:
+        file.visititems(lambda name, node: found.update({name: node}) if isinstance(node, h5py.Dataset) else None)
+        noted = {name: _decode(node.attrs["units"]) for name, node in found.items() if "units" in node.attrs}
+        units = {name: str(unit[0]) for name, unit in noted.items() if len(unit)}
+        notes = {key: np.asarray(value) for key, value in file.attrs.items() if key in _NOTE_KEYS}
+        return from_mapping({**notes, **{n: _decoded(node) for n, node in found.items()}}, str(path), options, units)
 
 
 def _decoded(node: Any) -> Any:

@@ -11,7 +11,7 @@ import pandas as pd
 import xarray as xr
 
 from ..._core import checks
-from ..._core.errors import DataError
+from ..._core.errors import DataError, EffectiveLangevinError
 from ..provenance import describe_files
 from ..series import TimeSeries, is_labelled
 from .arrays import from_array, from_mapping, read_hdf5, read_numpy
@@ -19,13 +19,14 @@ from .records import ReadOptions, Record
 from .tables import as_pandas, from_dataframe, read_parquet, read_text
 from .xarray import from_xarray, read_netcdf, read_zarr
 
-FORMATS: dict[str, Callable[[Path, ReadOptions], list[Record]]] = {
-    **dict.fromkeys((".nc", ".nc4", ".cdf"), read_netcdf),
-    ".zarr": read_zarr,
-    **dict.fromkeys((".h5", ".hdf5"), read_hdf5),
-    **dict.fromkeys((".npz", ".npy"), read_numpy),
-    **dict.fromkeys((".csv", ".tsv", ".txt", ".dat"), read_text),
-    **dict.fromkeys((".parquet", ".pq"), read_parquet),
+Reader = Callable[[Path, ReadOptions], list[Record]]
+FORMATS: dict[str, tuple[str, Reader]] = {
+    **dict.fromkeys((".nc", ".nc4", ".cdf"), ("NetCDF file", read_netcdf)),
+    ".zarr": ("Zarr store", read_zarr),
+    **dict.fromkeys((".h5", ".hdf5"), ("HDF5 file", read_hdf5)),
+    **dict.fromkeys((".npz", ".npy"), ("numpy file", read_numpy)),
+    **dict.fromkeys((".csv", ".tsv", ".txt", ".dat"), ("text table", read_text)),
+    **dict.fromkeys((".parquet", ".pq"), ("Parquet file", read_parquet)),
 }
 _LABELLED = (xr.Dataset, xr.DataArray, pd.DataFrame, pd.Series)
 
@@ -59,7 +60,7 @@ def describe_source(source: Any) -> dict[str, Any]:
 
 
 def _match(source: str | os.PathLike) -> list[Path]:
-    found = [str(source)] if Path(source).exists() else sorted(glob.glob(str(source), recursive=True))
+    found = [str(source)] if os.path.exists(source) else sorted(glob.glob(str(source), recursive=True))
     return [Path(path) for path in found]
 
 
@@ -69,12 +70,25 @@ def _read_files(source: str | os.PathLike, options: ReadOptions) -> list[Record]
     if not matches:
         fault = "No file matches" if glob.has_magic(str(source)) else "There is no file or folder at"
         raise DataError(f"{fault} {source}.")
-    records = []
-    for path in matches:
-        reader = FORMATS.get(path.suffix.lower())
-        if reader is None:
-            raise DataError(f"The format of {path} cannot be told from its suffix. Known are: {', '.join(FORMATS)}.")
-        if path.is_dir() and reader is not read_zarr:
-            raise DataError(f"{path} is a folder; name the files in it, for example {path}/*{path.suffix}.")
-        records += reader(path, options)
-    return records
+    return [record for path in matches for record in _read_file(path, options)]
+
+
+def _read_file(path: Path, options: ReadOptions) -> list[Record]:
+    """Read one file: the border at which every error of a library becomes one sentence."""
+    if path.suffix.lower() not in FORMATS:
+        raise DataError(f"The format of {path} cannot be told from its suffix. Known are: {', '.join(FORMATS)}.")
+    kind, reader = FORMATS[path.suffix.lower()]
+    if path.is_dir() and reader is not read_zarr:
+        raise DataError(f"{path} is a folder; name the files in it, for example {path}/*{path.suffix}.")
+    if not (path.is_dir() or path.is_file()):
+        raise DataError(f"{path} is a pipe or a device, not a file. Write its contents into a file first.")
+    try:
+        return reader(path, options)
+    except EffectiveLangevinError:
+        raise
+    except Exception as error:  # the libraries raise errors of many kinds for damaged files, each its own
+        reason = (str(error).strip() or type(error).__name__).split("\n")[0].rstrip(".")
+        if isinstance(error, PermissionError | MemoryError):
+            raise DataError(f"{path} cannot be read: {reason}.") from error
+        fault = f"{path} is not a readable {kind} (damaged, truncated or of another kind)"
+        raise DataError(f"{fault}: {reason}.") from error

@@ -103,12 +103,7 @@ def _to_array(column: Any, where: str = "") -> np.ndarray:
 def read_parquet(path: Path, options: ReadOptions) -> list[Record]:
     """Read a Parquet file."""
     needs("pyarrow", "parquet", path)
-    try:
-        frame = pd.read_parquet(path, engine="pyarrow")
-    except (OSError, ValueError) as error:
-        reason = str(error).strip().split("\n")[0]
-        raise DataError(f"{path} is not a readable Parquet file: {reason}") from error
-    return from_dataframe(frame, str(path), options)
+    return from_dataframe(pd.read_parquet(path, engine="pyarrow"), str(path), options)
 
 
 # Text -----------------------------------------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ import numpy as np
 import xarray as xr
 
 from ..._core import checks, timeunits
-from ..._core.errors import DataError, EffectiveLangevinError
+from ..._core.errors import DataError
 from ..fields import Field, find_fields, name_point
 from ..preprocess.base import FittedTransform
 from ..series import Label, TimeSeries
@@ -42,26 +42,16 @@ def read_netcdf(path: Path, options: ReadOptions) -> list[Record]:
     if not engine:
         raise DataError(f"{path} is not a readable NetCDF file (damaged, truncated or of another kind).")
     needs(module, "", path)
-    return _read(path, options, "NetCDF file", engine)
+    with _open(path, engine) as data:
+        return from_xarray(data, str(path), options)
 
 
 def read_zarr(path: Path, options: ReadOptions) -> list[Record]:
     """Read a Zarr store, with CF conventions."""
     needs("zarr", "zarr", path)
-    return _read(path, options, "Zarr store", "zarr")
-
-
-def _read(path: Path, options: ReadOptions, kind: str, engine: Any) -> list[Record]:
-    try:
-        with _open(path, engine) as data:
-            if engine == "zarr":
-                data = data[sorted(data.data_vars, key=str)]  # a folder lists its variables in any order
-            return from_xarray(data, str(path), options)
-    except EffectiveLangevinError:
-        raise
-    except Exception as error:  # every backend raises its own kind, on opening or when the numbers are read
-        reason = str(error).strip().split("\n")[0]
-        raise DataError(f"{path} is not a readable {kind} (damaged, truncated or of another kind): {reason}") from error
+    with _open(path, "zarr") as data:
+        data = data[sorted(data.data_vars, key=str)]  # a folder lists its variables in any order
+        return from_xarray(data, str(path), options)
 
 
 def _open(path: Path, engine: Any) -> xr.Dataset:

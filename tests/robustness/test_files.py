@@ -1,0 +1,76 @@
+"""Hostile files and tables: a right answer or one sentence, never a crash, a hang or a wrong number without a word."""
+
+import os
+import signal
+import time
+import warnings
+
+import pytest
+
+import effective_langevin as el
+from benchmarks import robustness
+from benchmarks.robustness import FAMILIES, FEW, MANY, Case, count_outcomes, find_cases, table, try_case
+
+CORRUPTED = [name for name in FAMILIES if name.startswith("corrupted")]
+MOST_SECONDS = 120  # for a family of the slow tier
+
+
+def faults(family, folder, count):
+    """Run a family in this process, as long as its time lasts; return what was neither right nor refused."""
+    began, found, tried = time.monotonic(), [], 0
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for case in find_cases(family, folder, count):
+            outcome, said = try_case(case)
+            tried += 1
+            if outcome not in ("right", "refused"):
+                found.append(f"{case.name}: {outcome}: {said}")
+            if time.monotonic() - began > MOST_SECONDS:
+                break
+    assert tried > 1
+    return found
+
+
+@pytest.mark.parametrize("family", CORRUPTED)
+def test_a_damaged_file_is_read_or_refused(family, tmp_path):
+    assert faults(family, tmp_path, FEW) == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("family", CORRUPTED)
+def test_a_thousand_damaged_files_are_read_or_refused(family, tmp_path):
+    assert faults(family, tmp_path, MANY) == []
+
+
+def _raise(error):
+    raise error
+
+
+def test_every_outcome_is_told_apart():
+    outcomes = {
+        "right": Case("", lambda: None),
+        "refused": Case("", lambda: _raise(el.DataError("no")), "refused"),
+        "hang": Case("", lambda: _raise(TimeoutError("late"))),
+        "crash": Case("", lambda: _raise(KeyError("x"))),
+    }
+    assert {try_case(case)[0] for case in outcomes.values()} == set(outcomes)
+    for wrong in (
+        Case("", lambda: None, "refused"),
+        Case("", lambda: _raise(el.DataError("no")), "right"),
+        Case("", lambda: _raise(AssertionError("off by 2"))),
+    ):
+        assert try_case(wrong)[0] == "wrong"
+
+
+def deadly(folder, count):
+    yield Case("before", lambda: None)
+    yield Case("killed", lambda: os.kill(os.getpid(), signal.SIGKILL))
+    yield Case("after", lambda: None)
+
+
+@pytest.mark.integration
+def test_a_case_that_kills_its_process_costs_only_itself(monkeypatch):
+    monkeypatch.setitem(FAMILIES, "deadly", "tests.robustness.test_files:deadly")
+    found = robustness.measure("deadly", 1)
+    assert [line["outcome"] for line in found] == ["right", "crash", "right"]
+    assert "| deadly | 3 | 2 | 0 | 0 | 1 | 0 |" in table({"deadly": count_outcomes(found)})
