@@ -30,7 +30,7 @@ CLOSURES: dict[str, ClosureStrategy] = {
 }
 _LEAST_INDEPENDENT = 100
 _LAGS, _LONGEST_LAG = 5, 64
-_MEMBERS, _STARTS, _MOST_VALUES = 10, 2000, 4e7
+_MEMBERS, _STARTS, _LEAST_STARTS, _MOST_VALUES, _MOST_WORK = 10, 2000, 100, 4e7, 1e9
 _GROUPS = 20
 
 
@@ -64,8 +64,9 @@ def choose_closure(
         return CLOSURES["constant"], ClosureChoice("constant", reason)
     simpler = ["constant", "current", "diffusion"] if kind == "both" else ["constant"]
     tried = {**{name: close(name) for name in simpler}, kind: richest}
-    forecasts = _Forecasts.of(held_out, space)
-    scores = {name: forecasts.scores(model_of(closure)) for name, closure in tried.items()}
+    models = {name: model_of(closure) for name, closure in tried.items()}
+    forecasts = _Forecasts.of(held_out, space, min(model.automatic_step() for model in models.values()))
+    scores = {name: forecasts.scores(model) for name, model in models.items()}
     choice = compare({name: found for name, found in scores.items() if found is not None})
     lags = tuple(float(lag * series.dt) for lag in forecasts.lags)
     return CLOSURES[choice.kind], replace(choice, lags=lags, starts=len(forecasts.states))
@@ -115,13 +116,17 @@ class _Forecasts:
     periods: tuple[float | None, ...]
 
     @classmethod
-    def of(cls, series: TimeSeries, space: StateSpace) -> "_Forecasts":
-        """Start evenly over the series; the longest lag is one integral time, or as short as stretches ask for."""
+    def of(cls, series: TimeSeries, space: StateSpace, step: float) -> "_Forecasts":
+        """Start evenly over the series; the longest lag is one integral time, or as short as stretches ask for.
+
+        The finest `step` of the models bounds the number of forecasts.
+        """
         forgets = float(np.mean(integral_times(series.segments, series.dt)) / series.dt)
         stretch = int(np.median([len(segment) for segment in series.segments]))
         longest = int(np.clip(round(forgets), 1, max(1, min(_LONGEST_LAG, stretch // 2))))
         lags = np.unique(np.geomspace(1, longest, _LAGS).round().astype(int))
-        most = _MOST_VALUES / (_MEMBERS * series.dimension * (longest + 1))
+        values, steps = _MEMBERS * series.dimension * (longest + 1), max(1.0, series.dt / step)
+        most = min(_MOST_VALUES / values, max(_LEAST_STARTS, _MOST_WORK / (values * steps)))
         first, later = _pairs(series, lags, int(min(_STARTS, max(most, _GROUPS))))
         return cls(series, lags, first, later, space.periods)
 

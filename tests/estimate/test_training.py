@@ -47,7 +47,10 @@ SCHEDULE = Schedule(epochs=8, steps_per_epoch=10, learning_rate=0.03, average=0.
 TARGET = jnp.array([0.5, 0.5])
 
 
-def trained(network=START, data=SAMPLES, schedule=SCHEDULE, key=KEY, held_out=None, objective=Pulled()) -> Trained:  # noqa: B008
+PULLED = Pulled()
+
+
+def trained(network=START, data=SAMPLES, schedule=SCHEDULE, key=KEY, held_out=None, objective=PULLED) -> Trained:
     return train(network, objective, data, schedule, key=key, label="Training", held_out=held_out)
 
 

@@ -53,7 +53,7 @@ DEMOS = {
         samples=200_000,
         spin_up={"step": 0.2, "burn_in": 1000.0},
         score=DenoisingScore(
-            UNet1D(), noise_level=0.2, batch=256, epochs=20, epoch_samples=51_200, learning_rate=3e-3, average=0.998
+            UNet1D(), noise_level=0.1, batch=128, epochs=20, epoch_samples=51_200, learning_rate=3e-3, average=0.998
         ),
         mobility=StateDependent(),
         symmetry=_FLOW,
@@ -85,7 +85,7 @@ PAPER_SCALE = {
         spin_up={"step": 0.2, "burn_in": 2000.0},
         score=DenoisingScore(
             UNet1D(base=32, normalization="batch"),
-            noise_level=0.23,
+            noise_level=0.1,
             batch=2112,
             epochs=120,
             epoch_samples=400_000,

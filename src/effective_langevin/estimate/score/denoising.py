@@ -25,6 +25,7 @@ from .training import Schedule, mean_square, train
 _HELD_OUT = 1 << 14
 _PILOT = 6
 _MANY_SAMPLES = 1 << 21
+_VELOCITY_WEIGHT = 10.0  # most of the loss of the score is noise that no network removes
 
 
 @dataclass(frozen=True)
@@ -189,12 +190,14 @@ class DenoisingScore(ScoreStrategy):
 class Denoising:
     """1/2 < |eps(x + sigma z) - z|^2 > over random batches, moved around by the symmetry.
 
-    Beside it, where velocities v are given, 1/2 < |w(x + sigma z) - v|^2 > / sigma^2 with w the further outputs.
+    Beside it, where velocities v are given, `velocity_weight` times 1/2 < |w(x + sigma z) - v|^2 > / sigma^2 with w the
+    further outputs.
     """
 
     symmetry: Symmetry
     batch: int
     antithetic: bool
+    velocity_weight: float = _VELOCITY_WEIGHT
 
     def batches(self, data, steps: int, *, key: jax.Array):
         """Draw the samples and the noise of every step together, which leaves only the network to the steps."""
@@ -237,11 +240,10 @@ class Denoising:
         (y, z, sigma), *velocity = held_out[:3], *held_out[3:]
         return self._both(evaluate_batch(network, y), z, velocity, sigma)
 
-    @staticmethod
-    def _both(found, z, velocity, sigma):
+    def _both(self, found, z, velocity, sigma):
         size = z.shape[1]
         rest = sum((mean_square((found[:, size:] - v) / sigma) for v in velocity), jnp.zeros(()))
-        return mean_square(found[:, :size] - z) + rest
+        return mean_square(found[:, :size] - z) + self.velocity_weight * rest
 
 
 def perturbed_pairs(samples: Samples, sigma: float, *velocities: jax.Array, key: jax.Array) -> tuple[jax.Array, ...]:
