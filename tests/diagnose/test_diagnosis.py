@@ -10,7 +10,7 @@ from oracles.processes import autoregressive, ornstein_uhlenbeck, random_walk, r
 
 import effective_langevin as el
 from effective_langevin._core.format import listed, measured, percent
-from effective_langevin.diagnose.findings.finding import Finding, plain
+from effective_langevin.diagnose.finding import Finding, plain
 
 SERIOUS = ("warning", "stop")
 
@@ -325,9 +325,11 @@ def test_a_diagnosis_and_its_findings_print_in_one_line(smooth_chaos):
 
 
 def test_the_calls_that_the_advice_names_exist():
-    """Every `el.name(...)` in the sources of the findings can be looked up."""
-    from effective_langevin.diagnose.findings import distribution, memory, sample_size, short_time, stationarity
+    """Every `el.name(...)` in the sources of the checks can be looked up."""
+    from effective_langevin.diagnose import marginals, markov, regime, sample_size, seasonality, stationarity
 
-    for module in (distribution, memory, sample_size, short_time, stationarity):
-        for path in re.findall(r"\bel\.([\w.]+)\(", inspect.getsource(module)):
+    for module in (marginals, markov, regime, sample_size, seasonality, stationarity):
+        named = re.findall(r"`[^`]*?\bel\.([\w.]+)\(", inspect.getsource(module))
+        assert named
+        for path in named:
             assert callable(operator.attrgetter(path)(el)), path

@@ -217,13 +217,14 @@ def test_a_noisy_flow_gives_its_diffusion_and_its_correlations():
     assert metrics["acf_rmse"] < 0.05  # a constant mobility: 0.19
 
 
-def test_fields_are_drawn_and_constant_ones_refused(flow):
+def test_fields_are_drawn_and_constant_ones_refused_in_many_variables(flow):
     axes = el.plots.plot_fields(flow[1])
     assert axes[0].get_xlabel() in flow[1].names
     assert any(type(artist).__name__ == "Quiver" for artist in axes[0].collections)
-    line = el.fit(el.systems.OrnsteinUhlenbeck([[1.0]]).simulate(200.0, dt=0.1, seed=1), score=el.Gaussian())
+    series = el.systems.OrnsteinUhlenbeck.rotating(3).simulate(200.0, dt=0.1, seed=1)
+    space = el.fit(series, score=el.Gaussian(), mobility=el.LogCorrelation())
     with pytest.raises(el.ArgumentError, match="constant mobility"):
-        el.plots.plot_fields(line)
+        el.plots.plot_fields(space)
 
 
 def test_the_report_of_a_current_speaks_of_its_diffusion(flow, tmp_path):

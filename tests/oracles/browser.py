@@ -24,6 +24,7 @@ _READ = """<!doctype html><body style="margin:0">
 <iframe id="page" src="SOURCE" style="border:0;width:WIDTHpx;height:900px"></iframe><pre id="found"></pre><script>
 document.getElementById("page").onload = function () {
   const page = this.contentWindow, root = page.document.documentElement;
+  const top = page.document.images[0] ? page.document.images[0].getBoundingClientRect().top : -1;
   for (const part of root.querySelectorAll("details")) part.open = true;
   const inside = e => e.closest(".scroll") !== null;
   const wide = [...root.querySelectorAll("body *")].filter(
@@ -36,6 +37,7 @@ document.getElementById("page").onload = function () {
     width: page.innerWidth,
     overflow: root.scrollWidth - root.clientWidth,
     wide: wide.map(e => e.tagName + ": " + e.textContent.trim().slice(0, 60)),
+    first_figure: top,
     images: [...page.document.images].map(i => ({loaded: i.complete && i.naturalWidth > 0, alt: i.alt})),
     out_of_reach: scrollers.filter(e => e.tabIndex < 0).map(e => e.className || e.tagName),
     broken_links: [...root.querySelectorAll("a")].map(a => a.getAttribute("href"))

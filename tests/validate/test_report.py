@@ -12,8 +12,8 @@ import effective_langevin as el
 from effective_langevin.estimate.mobility.evidence import Agreement, Estimate
 from effective_langevin.estimate.score.evidence import NoiseLevelChoice, ScoreEvidence
 from effective_langevin.validate.findings.describe_model import ModelDescription
-from effective_langevin.validate.report import figures, render
-from effective_langevin.validate.tables import agreement, matrices, rare_rows
+from effective_langevin.validate.report import SECTIONS, figures, render, save_figures
+from effective_langevin.validate.tables import agreement, matrices, metrics, rare, variables
 
 pytestmark = pytest.mark.integration
 
@@ -44,6 +44,7 @@ def test_in_a_browser_nothing_fails_to_load_and_nothing_overflows(page, tmp_path
     assert found["faults"] == []
     assert found["overflow"] <= 0
     assert found["wide"] == []
+    assert found["first_figure"] < 900
     assert len(found["images"]) >= 8
     assert all(image["loaded"] and len(image["alt"]) > 15 for image in found["images"])
     assert found["out_of_reach"] == []
@@ -72,34 +73,48 @@ def test_the_browser_would_notice(page, tmp_path):
 
 
 def test_the_page_has_every_section_and_figure(page):
-    for words in (
-        "In words",
-        "Time scales and rotations",
-        "Spectra",
-        "Extremes",
-        "Sample paths",
-        "The data",
-        "Evidence",
-    ):
+    for words in ("Time scales and rotations", "Spectra", "Extremes", "Sample paths", "Evidence"):
         assert f">{words}</h" in page
-    assert page.count("<figure>") == page.count("data:image/png")
+    places = [page.index(f'<h2 id="{section.name}">{section.title}</h2>') for section in SECTIONS]
+    assert places == sorted(places)
+    assert page.index('class="verdict') < page.index("data:image/png") < places[0]
+    assert page.count("<figure") == page.count("data:image/png")
     assert EVIL not in page
 
 
 def test_matrices_have_errors_and_phi_has_intervals(validation):
     phi, *rest = matrices(validation)
-    assert [t["title"] for t in rest] == ["Diffusion Φ<sub>S</sub>", "Circulation Φ<sub>A</sub>", "Noise factor Σ"]
-    value, interval = phi["rows"][0][1][0]
+    assert [t.title for t in rest] == ["Diffusion Φ<sub>S</sub>", "Circulation Φ<sub>A</sub>", "Noise factor Σ"]
+    value, interval = phi.rows[0][1].removesuffix("</small>").split("<br><small>")
     low, high = (float(end.replace("−", "-")) for end in interval.split(" … "))
     assert low < float(value.split(" ± ")[0]) < high
-    assert all("±" in cell for table in rest for cell, _ in [table["rows"][1][1][0]])
-    assert rest[1]["rows"][0][1][0] == ("0", "")
+    assert all("±" in table.rows[1][1] for table in rest)
+    assert rest[1].rows[0][1] == "0"
 
 
 def test_return_times_of_rare_events_are_those_of_data_and_model(validation):
-    rows = rare_rows(validation)
-    assert [row["level"].split()[0] for row in rows] == ["above", "below"] * 4
-    assert all("±" in row["data"] and "±" in row["model"] for row in rows)
+    rows = rare(validation).rows
+    assert [row[1].split()[0] for row in rows] == ["above", "below"] * 4
+    assert all("±" in row[2] and "±" in row[3] for row in rows)
+
+
+def test_differences_are_given_in_standard_errors(validation):
+    """Of the mean of the third variable: model minus data over the error of the difference, from groups of each."""
+    places, mean = [row[0] for row in variables(validation).rows], validation.curves["mean"]
+    row = variables(validation).rows[places.index("h [m]")]
+    error = np.hypot(mean.data_error[2], mean.model_error[2])
+    assert float(row[3].replace("−", "-")) == pytest.approx((mean.model[2] - mean.data[2]) / error, abs=0.051)
+    means = np.array([part.mean(axis=0) for part in np.array_split(validation.data.stacked(), 20)])
+    np.testing.assert_allclose(mean.data_error, means.std(axis=0) / np.sqrt(19), rtol=5e-3)  # groups differ by a sample
+    assert all(float(row[3].replace("−", "-")) > -10 for row in metrics(validation).rows)
+
+
+def test_tails_reach_to_the_last_sample(validation):
+    tails, data = validation.curves["tails"], validation.data.stacked()
+    assert (tails["edges"][:, 0] <= data.min(axis=0)).all()
+    assert (tails["edges"][:, -1] >= data.max(axis=0)).all()
+    width = np.diff(tails["edges"], axis=1)
+    np.testing.assert_allclose((tails.data * width).sum(axis=1), 1)
 
 
 def test_the_words_follow_the_model(validation):
@@ -144,9 +159,9 @@ def test_the_agreement_of_estimators_is_shown_with_distances_from_the_one_used(v
         evidence = replace(model.mobility.evidence, agreement=Agreement(rows, words))
         return replace(validation, model=replace(model, mobility=replace(model.mobility, evidence=evidence)))
 
-    assert agreement(with_rows(used))["rows"] == []
-    first, second = agreement(with_rows(used, other))["rows"]
-    assert (first["distance"], second["distance"], second["dt"]) == ("used", "10.0 %", "0.2 days")
+    assert agreement(with_rows(used)).rows == []
+    first, second = agreement(with_rows(used, other)).rows
+    assert (first[2], second[2], second[1]) == ("used", "10.0 %", "0.2 days")
     page = render(with_rows(used, other), {})
     assert "Agreement of estimators" in page
     assert words in page
@@ -221,3 +236,25 @@ def test_every_figure_takes_axes_and_gives_them_back(validation):
     assert list(el.plots.plot_acf(validation.curves["acf"], given)) == list(given)
     with pytest.raises(el.ArgumentError, match="must hold 4 axes, but got 1"):
         el.plots.plot_spectrum(validation, given[0])
+
+
+def test_figures_are_kept_as_pictures_and_as_vectors(validation, tmp_path):
+    save_figures({"acfs": el.plots.plot_acf(validation)[0].figure}, tmp_path / "figures")
+    assert (tmp_path / "figures" / "acfs.png").read_bytes().startswith(b"\x89PNG")
+    assert (tmp_path / "figures" / "acfs.pdf").read_bytes().startswith(b"%PDF")
+
+
+def test_data_with_dates_are_drawn_with_dates(tmp_path):
+    values = el.systems.OrnsteinUhlenbeck([[0.2]]).simulate(duration=1500.0, dt=1.0, members=1, seed=3).values[0]
+    first = (np.datetime64("2001-03-01") - np.datetime64("1970-01-01")).astype(float)
+    series = el.TimeSeries(values, 1.0, time_unit="days", start=first, calendar="standard")
+    model = el.fit(series, score=el.Gaussian(), mobility=el.LogCorrelation(), seed=0)
+    validation = el.validate(model, series, seed=1, members=8, duration=200.0)
+    curve = validation.curves["sample_path"]
+    assert curve["date"][0] == np.datetime64("2001-03-01")
+    validation.save(tmp_path / "curves.nc")
+    loaded = el.Validation.load(tmp_path / "curves.nc", model)
+    np.testing.assert_array_equal(loaded.curves["sample_path"]["date"], curve["date"])
+    data, simulated = el.plots.plot_sample_path(loaded)[0]
+    assert data.get_xlim()[0] == pytest.approx(first)  # matplotlib counts days from 1970
+    assert simulated.get_xlim()[0] == 0

@@ -41,7 +41,7 @@ def test_binned_increments_follow_the_exact_fields(line):
 def test_binned_increments_are_drawn_and_kept(line, tmp_path):
     _, result = line
     axes = el.plots.plot_fields(result)
-    markers = [artist for artist in axes[1].get_lines() if artist.get_marker() == "o"]
+    markers = [artist for artist in axes[2].get_lines() if artist.get_marker() == "o"]  # after potential and drift
     np.testing.assert_array_equal(markers[0].get_ydata(), result.curves["field_profiles"].data[1])
     result.save(tmp_path / "curves.nc")
     again = el.Validation.load(tmp_path / "curves.nc", result.model)
@@ -59,7 +59,7 @@ def test_arrows_of_data_and_model_turn_alike():
     assert shown.sum() > 50
     both = np.sum(curve.data[shown] * curve.model[shown])
     assert both / np.sqrt(np.sum(curve.data[shown] ** 2) * np.sum(curve.model[shown] ** 2)) > 0.97
-    assert len(el.plots.plot_fields(model)) == 3
+    assert len(el.plots.plot_fields(model)) == 4  # drift, current, and the current against each variable
 
 
 @pytest.mark.slow

@@ -6,7 +6,7 @@ import pytest
 import effective_langevin as el
 from effective_langevin.statistics.step_profiles import BINS
 from effective_langevin.validate.findings.notes import clearest_step, step_sizes
-from effective_langevin.validate.views import step_curve
+from effective_langevin.validate.variables_view import step_curve
 
 CIR = el.systems.CoxIngersollRoss()
 

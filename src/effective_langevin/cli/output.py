@@ -74,7 +74,7 @@ def show(content: Any, text: str, as_json: bool) -> None:
 
 def tell(content: Any) -> None:
     """Print JSON; what is not finite becomes null."""
-    from ..diagnose.findings.finding import plain
+    from ..diagnose.finding import plain
 
     print(json.dumps(plain(content), default=str))
 

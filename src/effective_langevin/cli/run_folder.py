@@ -1,6 +1,6 @@
 """Run folders: everything a run produced, complete or clearly marked as partial.
 
-config.toml   model.safetensors   metrics.json   curves.nc   report.html   figures/*.png
+config.toml   model.safetensors   metrics.json   curves.nc   report.html   figures/*.png, *.pdf
 """
 
 import importlib
@@ -13,7 +13,7 @@ from typing import Any
 
 import tomli_w
 
-from .._core import files, progress
+from .._core import files
 from .._core.errors import ArgumentError
 from ..model import LangevinModel
 from ..validate import Validation
@@ -99,17 +99,11 @@ def record_model(model: LangevinModel) -> dict[str, Any]:
 
 def write_validation(validation: Validation, folder: Path, spent: dict[str, float]) -> dict[str, float]:
     """Write figures, report and metrics into a run folder; each file appears once it is complete."""
-    from ..validate.report import figures, write_report
+    from ..validate.report import figures, save_figures, write_report
 
     drawn = figures(validation)
-    (folder / "figures").mkdir(exist_ok=True)
-    with progress.task("Writing the report", len(drawn) + 1) as tick:
-        for name, figure in drawn.items():
-            with files.replaced(folder / "figures" / f"{name}.png") as temporary:
-                figure.savefig(temporary, dpi=150)
-            tick(1)
-        write_report(validation, folder / "report.html", drawn=drawn)
-        tick(1)
+    save_figures(drawn, folder / "figures")
+    write_report(validation, folder / "report.html", drawn=drawn)
     if validation.sides is not None:
         validation.save(folder / CURVES)
     metrics = {**validation.metrics, **spent}

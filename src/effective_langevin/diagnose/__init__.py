@@ -2,6 +2,6 @@
 
 from .diagnose import diagnose
 from .diagnosis import Diagnosis
-from .findings.finding import Finding
+from .finding import Finding
 
 __all__ = ["Diagnosis", "Finding", "diagnose"]

@@ -6,15 +6,21 @@ from .._core.format import count, listed, measured
 from ..data import TimeSeries
 from ..statistics.lags import require_lag
 from .diagnosis import Diagnosis
-from .findings import distribution, memory, sample_size, short_time, stationarity
-from .findings.finding import LEVELS
-from .marginals import describe_marginals
-from .markov import cell_memory, linear_memory
+from .finding import LEVELS
+from .marginals import check_edges, check_tails, describe_marginals
+from .markov import cell_memory, check_linear_markov, check_markov, check_time_reversal, linear_memory
 from .moments import FEW_PAIRS, measure_moments
-from .regime import decide_regime
-from .seasonality import find_lines
-from .stationarity import compare_stretches
-from .symmetry_search import find_symmetries
+from .regime import (
+    check_measurement_noise,
+    check_motion_blur,
+    check_sampling_interval,
+    decide_regime,
+    describe_regime,
+)
+from .sample_size import check_gaps, check_redundancy, check_sample_size
+from .seasonality import check_seasonality
+from .stationarity import check_stationarity
+from .symmetry_search import check_symmetry
 
 _LEAST_SAMPLES = 64
 _LEAST_RECORD = 16
@@ -60,22 +66,23 @@ def diagnose(series: TimeSeries, *, seed: int = 0) -> Diagnosis:
     moments = measure_moments(series)
     linear, cells = linear_memory(moments), cell_memory(moments, key=key)
     regime, marginals = decide_regime(moments, linear, cells), describe_marginals(moments)
+    motion = {"noisy": bool(regime.noisy.any()), "smooth": regime.name in ("ballistic", "mixed")}
     findings = [
-        short_time.regime(moments, regime),
-        stationarity.offer_angles(stationarity.stationarity(moments, compare_stretches(moments)), series),
-        sample_size.sample_size(moments),
-        short_time.sampling_interval(moments, regime),
-        short_time.measurement_noise(moments, regime),
-        short_time.motion_blur(moments, regime),
-        *([memory.markov(moments, cells, regime)] if cells else []),
-        memory.linear_markov(moments, linear, cells),
-        stationarity.seasonality(moments, find_lines(moments)),
-        memory.time_reversal(moments),
-        distribution.tails(moments, marginals),
-        distribution.edges(moments, marginals),
-        sample_size.redundancy(moments),
-        distribution.symmetries(find_symmetries(moments)),
-        sample_size.gaps(moments),
+        describe_regime(moments, regime),
+        check_stationarity(moments, series),
+        check_sample_size(moments),
+        check_sampling_interval(moments, regime),
+        check_measurement_noise(moments, regime),
+        check_motion_blur(moments, regime),
+        *([check_markov(moments, cells, **motion)] if cells else []),
+        check_linear_markov(moments, linear, cells),
+        check_seasonality(moments),
+        check_time_reversal(moments),
+        check_tails(moments, marginals),
+        check_edges(moments, marginals),
+        check_redundancy(moments),
+        check_symmetry(moments),
+        check_gaps(moments),
     ]
     return Diagnosis(regime.name, tuple(sorted(findings, key=lambda f: -LEVELS.index(f.level))), _description(series))
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from .._core.format import count
-from .findings.finding import LEVELS, Finding, Level, plain, worst_level
+from .finding import LEVELS, Finding, Level, plain, worst_level
 
 _WIDTH = 110
 

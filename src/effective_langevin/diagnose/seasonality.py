@@ -7,10 +7,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from .._core.format import listed, measured, percent
 from .._core.timeunits import SECONDS, canonical
 from ..statistics.resampling import FALSE_ALARM
 from ..statistics.spectral_lines import FIRST, WIDTH, equal_windows, find_peaks, is_steady
+from .finding import Finding, Quantity
 from .moments import SeriesMoments
+from .thresholds import THRESHOLDS
 
 
 @dataclass(frozen=True)
@@ -69,3 +72,41 @@ def calendar_bins(duration: float, samples: int, time_unit: str) -> np.ndarray:
     cycles = [] if unit is None else [2 * duration * unit / SECONDS[cycle] for cycle in ("year", "day")]
     found = [round(c) + step for c in cycles if 2 * FIRST < c < samples - 2 for step in (-1, 0, 1)]
     return np.array(found, dtype=int)
+
+
+def check_seasonality(moments: SeriesMoments) -> Finding:
+    """Say which lines the spectra of the variables or of their squares have."""
+    found = find_lines(moments)
+    unit, names, lines = moments.series.time_unit, moments.series.names, found.lines
+    numbers = {
+        "periods": Quantity([line.period for line in lines], [line.period_error for line in lines], unit),
+        "shares_of_variance": Quantity([line.share for line in lines]),
+        "variables": Quantity([names[line.variable] for line in lines]),
+        "of_square": Quantity([line.of_square for line in lines]),
+        "steady": Quantity([line.steady for line in lines]),
+        "window": Quantity(found.window, unit=unit),
+    }
+    if not lines:
+        meaning = f"No spectral line with a period below {measured(found.window / 4, None, unit)}."
+        meaning = meaning if found.examined else "The records are too short to look for cycles."
+        return Finding("seasonality", "ok", meaning, "", numbers)
+    what = listed(
+        [
+            f"period {measured(line.period, line.period_error, unit)} in {'the variance of ' * line.of_square}"
+            f"{names[line.variable]} ({percent(line.share)} of its fluctuations)"
+            for line in lines
+        ],
+        2,
+    )
+    first = lines[0]
+    if not first.steady:
+        meaning = f"A narrow peak in the spectrum: {what}. Its strength varies: a resonance, not a fixed cycle."
+        return Finding("seasonality", "note", meaning, "Nothing, unless you know of a cycle of that period.", numbers)
+    phase = f"add its phase with `preprocess=[el.preprocess.PhaseAugmentation({first.period:.6g})]`"
+    advice = (
+        f"Divide by the spread of each phase, or {phase}."
+        if first.of_square
+        else f"Remove it with `preprocess=[el.preprocess.RemoveSeasonalCycle({first.period:.6g})]`, or {phase}."
+    ) + " Give the exact period if you know it."
+    level = "warning" if first.share > THRESHOLDS.cycle_share else "note"
+    return Finding("seasonality", level, f"There is a cycle: {what}.", advice, numbers)

@@ -10,7 +10,9 @@ from itertools import combinations, product
 
 import numpy as np
 
+from .._core.format import listed
 from ..statistics.resampling import critical, jackknife
+from .finding import Finding, Quantity
 from .moments import SeriesMoments
 from .thresholds import THRESHOLDS
 
@@ -102,3 +104,23 @@ def _common_moments(moments: SeriesMoments, weights: np.ndarray, rows: np.ndarra
     mean = np.zeros_like(shift) if about_mean else centre + std * shift
     scale = np.outer(std, std)
     return mean, scale * now, scale * later, third * (std**2)[:, None] * std
+
+
+def check_symmetry(moments: SeriesMoments) -> Finding:
+    """Suggest symmetries that the moments do not contradict."""
+    found = find_symmetries(moments)
+    numbers = {
+        s.name: Quantity({"deviation": s.deviation, "allowed": s.allowed, "suggested": s.suggested}, s.error)
+        for s in found
+    }
+    suggested, possible = ([s.name for s in found if getattr(s, kind)] for kind in ("suggested", "possible"))
+    if suggested:
+        advice = (
+            "If you know from elsewhere that the system has this symmetry, impose it, and errors shrink: that of a "
+            "ring by `el.fit(..., symmetry=el.Translations())`, another by adding transformed records to the series."
+        )
+        return Finding("symmetry", "note", f"The moments are consistent with: {listed(suggested)}.", advice, numbers)
+    if possible:
+        meaning = f"Too few samples to tell whether there is a symmetry ({listed(possible)})."
+        return Finding("symmetry", "ok", meaning, "", numbers)
+    return Finding("symmetry", "ok", "No symmetry among those tried.", "", numbers)

@@ -7,7 +7,6 @@ import numpy as np
 from jaxtyping import Float
 
 from .._core.types import LagMatrices, Matrix, Samples
-from .integral_time import integral_time
 from .lags import LaggedMoments, lagged_moments, longest_lag
 from .regime import squared_steps
 from .resampling import GROUPS
@@ -60,10 +59,6 @@ class SeriesStatistics:
     def tau(self) -> np.ndarray:
         """Lag times."""
         return self.lagged.lags * self.dt
-
-    def integral_times(self) -> Float[np.ndarray, " var"]:
-        """Integral of each autocorrelation up to its first zero, over the lags at hand."""
-        return integral_time(self.acf(np.ones(GROUPS)), self.tau)
 
 
 def series_statistics(segments: Sequence[Samples], dt: float, edges: np.ndarray, lags: np.ndarray) -> SeriesStatistics:

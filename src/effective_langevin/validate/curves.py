@@ -93,6 +93,11 @@ class LazyCurves(Mapping[str, Curve]):
         return sum(1 for _ in self)
 
 
+def curve_of(result: Any, name: str) -> Curve:
+    """Return the curve of that name of a validation, or the curve that was given in its place."""
+    return result if isinstance(result, Curve) else result.curves[name]
+
+
 def basin_name(angle: str) -> str:
     """Return the name of the curve that holds the basins of an angle; names in a file have no slash."""
     return f"basins_{angle.replace('/', '_')}"
@@ -119,7 +124,7 @@ def to_dataset(curves: Mapping[str, Curve], attributes: Mapping[str, Any]) -> "x
         if curve.data_error is not None and curve.model_error is not None:
             dataset[f"{name}_se"] = (dims, np.array([curve.data_error, curve.model_error]), unit)
         for key, (along, values) in curve.coords.items():
-            attrs = {"units": curve.unit(key)}
+            attrs = {"units": curve.unit(key)} if np.asarray(values).dtype.kind != "M" else {}  # dates have no unit
             dataset.coords[keys[key]] = ([keys[dim] for dim in along], np.asarray(values), attrs)
     return dataset
 
@@ -144,6 +149,6 @@ def from_dataset(dataset: "xr.Dataset") -> dict[str, Curve]:
         found = {label: dataset.coords[layout["keys"][label]] for label in layout["coords"]}
         errors = dataset[f"{name}_se"].values if f"{name}_se" in dataset else (None, None)
         coords = {label: (tuple(own[str(d)] for d in c.dims), c.values) for label, c in found.items()}
-        units = {label: c.attrs["units"] for label, c in {**found, "value": values}.items() if c.attrs["units"]}
+        units = {label: c.attrs["units"] for label, c in {**found, "value": values}.items() if c.attrs.get("units")}
         curves[str(name)] = Curve(tuple(layout["dims"]), *values.values, *errors, coords=coords, units=units)
     return curves

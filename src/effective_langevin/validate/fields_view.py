@@ -1,25 +1,18 @@
 """Fields on a periodic grid, whose points are all alike: pooled over the points, and by Fourier mode."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy.ndimage import gaussian_filter
 
-from .._core.format import short
 from ..statistics.densities import BINS
 from ..statistics.distances import pdf_kl
-from ..statistics.integral_time import integral_time
 from ..statistics.lags import LaggedMoments
-from ..statistics.resampling import GROUPS, jackknife
 from . import fields
 from .curves import Curve
-from .views import WINDOW, Coords, View, pair_curve, spectrum_curve
-
-if TYPE_CHECKING:
-    from .validation import Validation
+from .views import Coords, OfWeights, View, pair_curve, with_errors
 
 MOST_FIELDS = 3
 _MOST_NAMES = 6
@@ -31,7 +24,8 @@ _PAIR_BINS, _FEW_PAIR_BINS, _PAIR_SAMPLES = 50, 25, 500_000
 class FieldsView(View):
     """Statistics pooled over the points of each field, and by Fourier mode of the standardised fields."""
 
-    density_metric, what = "pdf_kl_mean", "Field"  # points are alike: the worst of them is chance
+    what = "Field"
+    curve_names = (*View.curve_names, "mode_variance", "mode_acf")
 
     @property
     def channels(self) -> int:
@@ -54,46 +48,11 @@ class FieldsView(View):
         fields = "" if self.channels == 1 else f"{self.channels} fields on "
         return f"{', '.join(self.names[:_MOST_NAMES])}: {fields}{self.points} points of a periodic grid"
 
-    def density_words(self, validation: "Validation") -> str:
-        """Say that densities are those at a point."""
-        return f"the density at a point (mean over the {self.model.dimension} variables)"
-
-    def time_scale_words(self, validation: "Validation") -> tuple[str, str]:
-        """Give the integral time at a point, and the mode whose autocorrelation differs most."""
-        times, acf = validation.curves["integral_time"], validation.curves["mode_acf"]
-        ratio, gap = times.model / times.data, np.sqrt(np.mean((acf.data - acf.model) ** 2, axis=0))
-        off, mode = int(np.argmax(np.abs(np.log(ratio)))), int(np.argmax(gap))
-        of_field, in_field = (
-            f" of {name}" if self.channels > 1 else "" for name in (self.names[off], acf["field"][mode])
-        )
-        return "", (
-            f"The integral time at a point{of_field} is {ratio[off]:.2f} times that of the data. Of the modes that "
-            f"hold most of the variance, mode {acf['mode'][mode]}{in_field} differs most (by {short(gap[mode])} rms)."
-        )
-
     def range(self, samples: np.ndarray) -> np.ndarray:
         """Return the smallest and the largest value of each field, at every point."""
         by_field = samples.reshape(-1, self.channels, self.points)
         ends = np.array([by_field.min(axis=(0, 2)), by_field.max(axis=(0, 2))])
         return np.repeat(ends, self.points, axis=1)
-
-    def mean_times(self, times: np.ndarray) -> np.ndarray:
-        """Return the mean integral time of each field."""
-        return times.reshape(self.channels, -1).mean(axis=1)
-
-    def makers(self) -> dict[str, Callable[[], Curve | None]]:
-        """Return a function for each curve."""
-        return {
-            "integral_time": lambda: self._pooled(*self._integral_times(), unit=self.time_unit),
-            "pdf": self._pdf,
-            "pair_density": self._pair_density,
-            "acf": self._acf,
-            "spectrum": self._spectrum,
-            "sample_path": self._sample_path,
-            "mode_variance": self._mode_variance,
-            "mode_acf": self._mode_acf,
-            "mobility_by_horizon": self._mobility_by_horizon,
-        }
 
     def labels(self, shown: Sequence[int] | None = None) -> Coords:
         """Return names and units of the fields."""
@@ -108,10 +67,14 @@ class FieldsView(View):
         lagged = (statistics.lagged for statistics in self.sides.statistics)
         return [replace(m, sums=fields.modes_of(m.sums, self.channels) / square) for m in lagged]
 
-    def _of_modes(self, of: Callable[[np.ndarray], np.ndarray]) -> list[np.ndarray]:
-        """Return a function of the covariances of modes for data and model, then its errors for both."""
-        found = [jackknife(lambda w, m=m: of(m.mean(w)), GROUPS) for m in self._moments]
-        return [found[0][0], found[1][0], found[0][1], found[1][1]]
+    @property
+    def acfs(self) -> Sequence[OfWeights]:
+        """The autocorrelations at a point, pooled over the points, of data and model."""
+        return [lambda w, m=m: fields.point_acf(m.mean(w), self.points) for m in self._moments]
+
+    def _of_modes(self, of: OfWeights) -> dict[str, np.ndarray]:
+        """Return a function of the covariances of modes for data and model, with errors."""
+        return with_errors(lambda m: lambda weights: of(m.mean(weights)), self._moments)
 
     @cached_property
     def _variances(self) -> np.ndarray:
@@ -133,19 +96,6 @@ class FieldsView(View):
         ends = self.sides.data_statistics.edges[:, [0, -1]].reshape(self.channels, self.points, 2).mean(axis=1)
         return np.linspace(ends[:, 0], ends[:, 1], BINS + 1, axis=1)
 
-    def _acf(self) -> Curve:
-        values = self._of_modes(lambda covariances: fields.point_acf(covariances, self.points))
-        coords = {**self._lags(), **self.labels()}
-        coords["rmse"] = (("variable",), np.sqrt(np.mean((values[0] - values[1]) ** 2, axis=0)))
-        return Curve(("lag", "variable"), *values, coords=coords, units={"lag": self.time_unit})
-
-    def _lags(self) -> dict[str, Any]:
-        return {"lag": (("lag",), self.sides.data_statistics.tau)}
-
-    def _integral_times(self) -> list[np.ndarray]:
-        tau = self.sides.data_statistics.tau
-        return [integral_time(fields.point_acf(m.mean(), self.points), tau) for m in self._moments]
-
     @cached_property
     def _counts(self) -> list[np.ndarray]:
         """Counts of each field in its bins, pooled over points, of data and model."""
@@ -158,7 +108,7 @@ class FieldsView(View):
         """KL(data || model) of the density of each field at a point."""
         return pdf_kl(*self._counts)
 
-    def _pdf(self) -> Curve:
+    def pdf(self) -> Curve:
         edges, densities = self.edges[:, ::_JOINED_BINS], []
         for counts in self._counts:
             wide = counts.reshape(self.channels, -1, _JOINED_BINS).sum(axis=2)
@@ -166,7 +116,7 @@ class FieldsView(View):
         coords = {**self.labels(), "edges": (("variable", "edge"), edges), "kl": (("variable",), self.kl)}
         return Curve(("variable", "bin"), *densities, coords=coords)
 
-    def _pair_density(self) -> Curve:
+    def pair_density(self) -> Curve:
         """Joint densities of the first fields at two points, 1, 2 and 3 apart."""
         bins = _PAIR_BINS if self.sides.data.n_samples * self.points > _PAIR_SAMPLES else _FEW_PAIR_BINS
         width, shown = 1 + len(fields.OFFSETS), range(min(self.channels, MOST_FIELDS))
@@ -184,24 +134,18 @@ class FieldsView(View):
         pairs = [(c * width, c * width + place) for c in shown for place in range(1, width)]
         return pair_curve(*densities, np.array(edges), pairs, names, units)
 
-    def _spectrum(self) -> Curve | None:
-        return spectrum_curve(*self.sides.series, self.sides.integral_times.max(), self.labels(), self.points)
-
-    def _sample_path(self) -> Curve:
+    def sample_path(self) -> Curve:
         """A stretch of the first fields; several fields in units of their standard deviations."""
-        data, paths = self.sides.series
-        longest = min(max(len(s) for s in series.segments) for series in (data, paths))
-        window = round(WINDOW * float(self.sides.integral_times.max()) / data.dt) + 1
-        frames, shown = min(longest, _MOST_FRAMES, window), slice(None, MOST_FIELDS)
-        pieces = [max(series.segments, key=len)[:frames] for series in (data, paths)]
-        coords = {"time": (("time",), data.dt * np.arange(frames)), **self.labels(range(self.channels)[shown])}
+        shown = slice(None, MOST_FIELDS)
+        pieces, times = self.stretches(_MOST_FRAMES)
+        coords = {**times, **self.labels(range(self.channels)[shown])}
         if self.channels > 1:
             pieces = [self.model.standardizer.to_standard(piece) for piece in pieces]
             coords["unit"] = (("variable",), [""] * len(coords["variable"][1]))
-        values = (piece.reshape(frames, self.channels, self.points)[:, shown] for piece in pieces)
-        return Curve(("time", "variable", "point"), *values, coords=coords, units={"time": data.time_unit})
+        values = (piece.reshape(len(piece), self.channels, self.points)[:, shown] for piece in pieces)
+        return Curve(("time", "variable", "point"), *values, coords=coords, units={"time": self.time_unit})
 
-    def _mode_variance(self) -> Curve:
+    def mode_variance(self) -> Curve:
         of_field = ("variable", "mode")
         coords = {
             **self.labels(),
@@ -209,26 +153,26 @@ class FieldsView(View):
             "noise": (of_field, fields.modes_of(self.model.score.blur, self.channels)),
             "mobility": (of_field, self._mobility_of_modes),
         }
-        return Curve(of_field, *self._of_modes(lambda covariances: covariances[0]), coords=coords)
+        return Curve(of_field, **self._of_modes(lambda covariances: covariances[0]), coords=coords)
 
-    def _mode_acf(self) -> Curve:
+    def mode_acf(self) -> Curve:
         """Autocorrelations of the modes that hold most of the variance."""
         channels, modes = (list(index) for index in zip(*self.leading))
         coords = {
-            **self._lags(),
+            **self.lags(),
             "field": (("leading",), [self.names[c] for c in channels]),
             "channel": (("leading",), channels),
             "mode": (("leading",), modes),
             "share": (("leading",), [self._shares[c][k] for c, k in self.leading]),
         }
         values = self._of_modes(lambda covariances: fields.mode_acf(covariances)[:, channels, modes])
-        return Curve(("lag", "leading"), *values, coords=coords, units={"lag": self.time_unit})
+        return Curve(("lag", "leading"), **values, coords=coords, units={"lag": self.time_unit})
 
     @property
     def _mobility_of_modes(self) -> np.ndarray:
         return fields.modes_of(self.standard_mobility(), self.channels)
 
-    def _mobility_by_horizon(self) -> Curve | None:
+    def mobility_by_horizon(self) -> Curve | None:
         """Phi_k(T), or D_k(T), of the leading modes in standardised units; of several fields, the mean over them."""
         found = self.model.mobility.evidence.horizon
         if found is None:

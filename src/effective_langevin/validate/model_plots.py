@@ -1,20 +1,24 @@
-"""Figures of a model and of how it was fitted: mobility, Stein matrix, training, choice of the smoothing width."""
+"""Figures of a model and of how it was fitted: mobility, landscape, Stein matrix, training, smoothing width."""
 
+from collections.abc import Sequence
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
+import matplotlib
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
+from matplotlib.ticker import MaxNLocator
 
 from .._core.errors import ArgumentError
 from .._core.format import digits
 from .._core.types import Matrix
 from ..model import LangevinModel
-from .curves import Curve
+from .curves import Curve, curve_of
 from .state_fields import FIELDS, field_arrows, field_profiles
-from .style import DATA, MODEL, WIDTH, band, colour_bar, heat_map, label, legend, panels, plain, short, styled
+from .style import DATA, GREY, MODEL, WIDTH, band, colour_bar, heat_map, label, legend, panels, plain, short, styled
 
 if TYPE_CHECKING:
     from .validation import Validation
@@ -22,6 +26,11 @@ if TYPE_CHECKING:
 _ANNOTATED = 6
 _GRID, _DRAWN = 81, 24
 _FLAT = 1e-5
+_PLANE = 2  # variables: up to so many, a constant mobility is drawn, too
+_HIGH = 0.9  # share of the cells in which the potential is told from higher ones
+_UNSURE = 0.25  # of the longest arrow: arrows of the data with larger errors are left out
+_WELLS = LinearSegmentedColormap.from_list("wells", ["#7fb2d8", "#ffffff"])
+_HEADROOM = 1.35
 
 
 def _model(result: "Validation | LangevinModel") -> LangevinModel:
@@ -60,40 +69,59 @@ def plot_mobility(result: Any, ax: Any = None) -> np.ndarray:
 
 @styled
 def plot_fields(result: Any, ax: Any = None) -> np.ndarray:
-    """Draw the fields of a state-dependent closure with bands of two standard errors, and increments of the data.
+    """Draw the landscape and what moves on it, with bands of two standard errors and increments of the data.
 
-    Of one variable: drift and diffusion against the state. Of more: the current as arrows in the plane of two
-    variables, on the trace of the diffusion if that depends on the state, then current and diffusion against one
-    variable; all are means over the states in a cell. Increments over one interval are biased at coarse sampling.
+    Of one variable: the potential -ln p (of a validation), drift and diffusion against the state. Of more: drift on the
+    potential and current, as arrows in the plane of two variables, then current and, if it depends on the state,
+    diffusion against one variable; all are means over the states in a cell. Increments over one interval are biased at
+    coarse sampling.
     """
     model = _model(result)
-    if model.fields is None:
+    if model.fields is None and model.dimension > _PLANE:
         raise ArgumentError("This model has a constant mobility: there are no fields to draw.")
     known = {} if isinstance(result, LangevinModel) else result.curves
     lines = known.get("field_profiles") or field_profiles(model, None)
-    arrows = known.get("field_arrows") or field_arrows(model, None)
-    axes = _field_panels(len(lines.data), arrows is not None, ax)
+    arrows = known.get("field_arrows")
+    if arrows is None or "drift" not in arrows:  # an older file has arrows of the current only
+        arrows = field_arrows(model, None)
+    density = known.get("original_pdf" if model.space.angles else "pdf") if model.dimension == 1 else None
+    before = 2 if arrows is not None else int(density is not None)
+    axes = _field_panels(len(lines.data), before, ax)
     handles = [Line2D([], [], color=MODEL, label="model, band of 2 standard errors")]
     if np.isfinite(lines.data).any():
-        words = f"binned increments of the data at dt = {lines['interval']:g} {plain(model.time_unit)}".strip()
+        words = f"increments of the data at dt = {lines['interval']:g} {plain(model.time_unit)}".strip()
         handles.append(Line2D([], [], color=DATA, marker="o", linestyle="", markersize=4, label=words))
     legend(axes, handles)
     if arrows is not None:
-        _draw_arrows(axes[0], arrows, plain(model.time_unit) or "time")
-    for k, panel in enumerate(axes[-len(lines.data) :]):
+        _draw_arrows(axes[0], arrows, "Drift on the potential −ln p", ((arrows["drift"], MODEL, 0.006),))
+        sides = ((arrows.model, MODEL, 0.006), (arrows.data, DATA, 0.003))
+        _draw_arrows(axes[1], arrows, "Current ν", sides, trace_per=plain(model.time_unit) or "time")
+    elif density is not None:
+        _draw_potential(axes[0], density)
+    for k, panel in enumerate(axes[before:]):
         _draw_profile(panel, lines, k, model)
     return axes
 
 
-def _field_panels(lines: int, arrows: bool, ax: Any) -> np.ndarray:
-    """Return axes for the arrows, if any, on the left of two rows of lines."""
-    if ax is not None or not arrows:
-        return panels(lines + arrows, 2, 2.7, ax)
-    columns = lines // 2
-    figure = Figure(figsize=(WIDTH, 4.6), layout="constrained")
-    grid = figure.add_gridspec(2, 1 + columns, width_ratios=[1.8, *[1.0] * columns])
-    places = [grid[:, 0], *(grid[k % 2, 1 + k // 2] for k in range(lines))]
-    return np.array([figure.add_subplot(place) for place in places], dtype=object)
+def _field_panels(lines: int, before: int, ax: Any) -> np.ndarray:
+    """Return axes for the two planes, if any, above the lines; all in one row otherwise."""
+    if ax is not None or before < 2:
+        return panels(lines + before, lines + before, 2.7, ax)
+    figure = Figure(figsize=(WIDTH, 6.2), layout="constrained")
+    above, below = figure.add_gridspec(2, 1, height_ratios=[1.9, 1.0])
+    grids = above.subgridspec(1, 2), below.subgridspec(1, lines)
+    return np.array([figure.add_subplot(place) for grid in grids for place in grid], dtype=object)
+
+
+def _draw_potential(ax: Axes, curve: Curve) -> None:
+    """Draw -ln p of one variable, of data and model, above its least value in the data."""
+    x = 0.5 * (curve["edges"][0, 1:] + curve["edges"][0, :-1])
+    with np.errstate(divide="ignore", invalid="ignore"):
+        zero = -np.log(curve.data[0].max())
+        for (density, error), look in zip(curve.sides, ((DATA, "-"), (MODEL, "--"))):
+            value = np.where(density[0] > 0, -np.log(density[0]) - zero, np.nan)
+            band(ax, x, value, None if error is None else error[0] / density[0], *look)
+    ax.set(xlim=(x[0], x[-1]), xlabel=label(curve.labels[0], curve["unit"][0]), ylabel="potential −ln p")
 
 
 def _draw_profile(ax: Axes, curve: Curve, k: int, model: LangevinModel) -> None:
@@ -106,38 +134,47 @@ def _draw_profile(ax: Axes, curve: Curve, k: int, model: LangevinModel) -> None:
         x = np.linspace(start, stop, _GRID)
         value = FIELDS[quantity](model, x[:, None], 0)
         error = np.std([FIELDS[quantity](m, x[:, None], 0) for m in islice(model.replicas(), _DRAWN)], axis=0)
+    ax.axhline(0, **GREY)
     band(ax, x, value, error, MODEL, "-")
     spread = None if curve.data_error is None else 2 * curve.data_error[k]
     ax.errorbar(curve["state"][k], curve.data[k], spread, fmt="o", color=DATA, markersize=3, linewidth=1, zorder=3)
-    unit, per = plain(curve["unit"][k]), plain(model.time_unit) or "time"
-    name, squared = short(curve["variable"][k]), f"{unit}²" if unit else "1"
-    words = {"drift": f"drift [{unit or '1'}/{per}]", "current": f"ν of {name} [{unit or '1'}/{per}]"}
-    ax.axhline(0, color="#888888", linewidth=0.8)
-    ax.set(
-        xlabel=label(curve["against"][k], curve["against_unit"][k]),
-        xlim=x[[0, -1]] + 0.03 * (x[-1] - x[0]) * np.array([-1, 1]),
-    )
-    ax.set_ylabel(words.get(quantity, f"{'D of ' + name if model.dimension > 1 else 'diffusion D'} [{squared}/{per}]"))
+    unit, per, name = plain(curve["unit"][k]), plain(model.time_unit) or "time", short(curve["variable"][k])
+    whose = f" of {name}" if model.dimension > 1 else ""
+    symbol = {"drift": "drift", "current": f"ν{whose}", "diffusion": f"D{whose}" if whose else "diffusion D"}[quantity]
+    power = "²" if quantity == "diffusion" and unit else ""
+    margin = 0.03 * (x[-1] - x[0])
+    ax.set(xlabel=label(curve["against"][k], curve["against_unit"][k]), xlim=(x[0] - margin, x[-1] + margin))
+    ax.set_ylabel(f"{symbol} [{unit or '1'}{power}/{per}]")
 
 
-def _draw_arrows(ax: Axes, curve: Curve, per: str) -> None:
-    """Draw the current in the plane of two variables, of data and model, on the trace of the diffusion."""
+def _draw_arrows(ax: Axes, curve: Curve, title: str, sides: Sequence[tuple], trace_per: str = "") -> None:
+    """Draw velocities in the plane of two variables, on the potential, or on the trace of D if that varies."""
     trace, (x, y) = curve["trace"].T, curve["edges"]
-    if np.nanmax(trace) - np.nanmin(trace) > _FLAT * np.nanmax(trace):
+    varies = np.nanmax(trace) - np.nanmin(trace) > _FLAT * np.nanmax(trace)
+    if trace_per and varies:
         shown = ax.pcolormesh(x, y, trace, cmap="Greys", vmin=0, vmax=2 * np.nanmax(trace))
-        colour_bar(shown, ax, pad=0.02, location="bottom", aspect=40).set_label(
-            f"trace of D, per std² [1/{per}]", fontsize=8
-        )
+        words = f"trace of D, per std² [1/{trace_per}]"
+    else:
+        middles = (0.5 * (edge[1:] + edge[:-1]) for edge in curve["grid"])
+        heights = np.linspace(0, np.quantile(curve["potential"], _HIGH), 13)
+        shown = ax.contourf(*middles, curve["potential"].T, heights, cmap=_WELLS, extend="max")
+        words = "−ln p above its least value"
+    bar = colour_bar(shown, ax, pad=0.02, location="bottom", aspect=40, format="%.3g")
+    bar.set_label(words, fontsize=8)
+    bar.ax.xaxis.set_major_locator(MaxNLocator(6))
     centres = np.meshgrid(*(0.5 * (edge[1:] + edge[:-1]) for edge in (x, y)), indexing="ij")
     width = np.array([x[1] - x[0], y[1] - y[0]])
     # The longest arrow of the model is as long as 1.6 cells.
-    longest = np.nanquantile(np.linalg.norm(curve.model / width, axis=-1), 0.98)
-    for values, colour, thickness in ((curve.model, MODEL, 0.006), (curve.data, DATA, 0.003)):
-        parts = np.moveaxis(values / longest * 1.6, -1, 0)
+    longest = np.nanquantile(np.linalg.norm(sides[0][0] / width, axis=-1), 0.98) or 1.0
+    for values, colour, thickness in sides:
+        known = np.ones(values.shape[:2], bool)
+        if colour == DATA and curve.data_error is not None:
+            known = np.linalg.norm(curve.data_error / width, axis=-1) < _UNSURE * longest
+        parts = np.moveaxis(np.where(known[..., None], values, np.nan) / longest * 1.6, -1, 0)
         ax.quiver(*centres, *parts, angles="xy", scale_units="xy", scale=1, color=colour, width=thickness)
     names, units = curve["component"], curve["unit"]
     ax.set(xlim=x[[0, -1]], ylim=y[[0, -1]], xlabel=label(names[0], units[0]), ylabel=label(names[1], units[1]))
-    ax.set_title("Current ν", loc="left")
+    ax.set_title(title, loc="left")
 
 
 @styled
@@ -224,3 +261,72 @@ def _annotate(ax: Axes, matrix: Matrix, error: Matrix | None, shown) -> None:
         text = number.replace("-", "−") + (f"\n± {spread}" if spread else "")
         colour = "white" if luminance[i, j] < 0.18 else "black"
         ax.text(j, i, text, ha="center", va="center", color=colour, fontsize=8.5 if len(matrix) < 5 else 7)
+
+
+@styled
+def plot_mobility_by_horizon(result: Any, ax: Any = None) -> np.ndarray:
+    """Draw Phi(T) against the horizon T, with the value used: the largest entries, or the leading Fourier modes.
+
+    Beside a current that depends on the state, it is the diffusion that is drawn.
+    """
+    curve = curve_of(result, "mobility_by_horizon")
+    if "mode" in curve:
+        return _draw_modes_by_horizon(curve, ax)
+    horizon, chosen = curve["horizon"], curve["chosen"]
+    count, symbol = len(chosen), str(curve["symbol"]) if "symbol" in curve else "Φ"
+    columns = round(np.sqrt(count)) if count in (1, 4, 9) else 3
+    axes = panels(count, columns, 1.9, ax)
+    error = curve.data_error
+    for k, ax in enumerate(axes):
+        band(ax, horizon, curve.data[:, k], None if error is None else error[:, k], DATA, "-", marker=".")
+        if np.isfinite(chosen[k]):
+            ax.axvline(chosen[k], color=MODEL, linestyle=":", linewidth=1.2)
+        ax.axhline(curve.model[0, k], color=MODEL, linestyle="--", linewidth=1.4)
+        ax.set_title(f"{symbol}({short(str(curve['row'][k]), 14)}, {short(str(curve['column'][k]), 14)})")
+        ax.set_xlim(0, 1.02 * horizon[-1])
+        ax.yaxis.set_major_locator(MaxNLocator(5))
+        if k >= count - columns:
+            ax.set_xlabel(label("horizon T", curve.unit("horizon")))
+    handles = [
+        Line2D(
+            [], [], color=DATA, marker=".", label=f"{symbol}(T)" + (" ± 2 standard errors" if error is not None else "")
+        ),
+        Line2D([], [], color=MODEL, linestyle="--", label="value used"),
+    ]
+    if np.isfinite(chosen[0]):
+        handles.append(Line2D([], [], color=MODEL, linestyle=":", label="its horizon"))
+    legend(axes, handles)
+    return axes
+
+
+def _draw_modes_by_horizon(curve: Curve, ax: Any) -> np.ndarray:
+    """Draw Phi_k(T); with chosen horizons each value is marked where it was taken, and the curve faint beyond."""
+    axes = panels(1, 1, 3.1, ax, width=0.8 * WIDTH)
+    ax, horizon, used, chosen = axes[0], curve["horizon"], curve.model[0], curve["chosen"]
+    top, marked = _HEADROOM * float(np.max(used)), bool(np.isfinite(chosen).all())
+    before_pole = np.logical_and.accumulate((curve.data > 0) & (curve.data < 2 * top), axis=0)
+    phi = np.where(before_pole, curve.data, np.nan).T  # beyond a pole the curve means nothing
+    colours = matplotlib.colormaps["viridis"](np.linspace(0, 0.92, len(used)))
+    box = {"boxstyle": "square,pad=0.1", "facecolor": "white", "edgecolor": "none", "alpha": 0.8}
+    for k, colour in enumerate(colours):
+        if marked:
+            kept = horizon <= chosen[k]
+            ax.plot(horizon, phi[k], color=colour, linewidth=1.0, alpha=0.35)
+            ax.plot(np.append(horizon[kept], chosen[k]), np.append(phi[k][kept], used[k]), color=colour, linewidth=1.8)
+            ax.plot(chosen[k], used[k], "o", color=colour, markeredgecolor="black", markersize=7, zorder=3)
+        else:
+            ax.plot(horizon, phi[k], color=colour, marker=".")
+            ax.axhline(used[k], color=colour, linestyle="--", linewidth=1.2)
+        place = (chosen[k] if marked else horizon[-1], used[k])
+        look = {"xytext": (7, 5), "textcoords": "offset points", "fontsize": 8, "bbox": box, "zorder": 4}
+        ax.annotate(f"k = {curve['mode'][k]}", place, **look)
+    ax.set(xlim=(0, (1.02 if marked else 1.1) * horizon[-1]), ylim=(0, top))
+    per, symbol = plain(curve.unit("horizon")) or "time", str(curve["symbol"]) if "symbol" in curve else "Φ"
+    ax.set(xlabel=label("horizon T", curve.unit("horizon")), ylabel=f"{symbol}$_k$(T) [1/{per}]")
+    looks: list[tuple[str, dict[str, Any]]] = (
+        [("value used, at the chosen horizon", {"marker": "o"}), ("longer horizons", {"alpha": 0.4, "linewidth": 1.0})]
+        if marked
+        else [(f"{symbol}$_k$(T)", {"marker": "."}), ("value used", {"linestyle": "--"})]
+    )
+    ax.legend(handles=[Line2D([], [], color="#444444", label=t, **look) for t, look in looks], loc="upper right")
+    return axes

@@ -5,24 +5,33 @@ into; `axes[0].figure.savefig("figure.png")` writes the figure.
 """
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import matplotlib
 import numpy as np
+from matplotlib.axes import Axes
 from matplotlib.colors import LinearSegmentedColormap
-from matplotlib.lines import Line2D
+from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
 from matplotlib.ticker import MaxNLocator, NullFormatter
 
 from . import style
-from .curves import Curve
-from .model_plots import plot_fields, plot_mobility, plot_noise_level, plot_stein, plot_training
-from .style import DATA, MODEL, WIDTH, band, even_columns, label, legend, panels, plain, short, styled
+from .curves import Curve, curve_of
+from .model_plots import (
+    plot_fields,
+    plot_mobility,
+    plot_mobility_by_horizon,
+    plot_noise_level,
+    plot_stein,
+    plot_training,
+)
+from .style import DATA, GREY, MODEL, WIDTH, band, even_columns, label, legend, panels, plain, short, styled
 from .views import MOST_PANELS, worst
 
 # fmt: off
 __all__ = ["plot_acf", "plot_cross_correlation", "plot_fields", "plot_mobility", "plot_mobility_by_horizon",
-           "plot_mode_acf", "plot_mode_variance", "plot_noise_level", "plot_original_pdf", "plot_pair_density",
-           "plot_pdf", "plot_return_time", "plot_sample_path", "plot_spectrum", "plot_stein", "plot_training"]
+           "plot_mode_acf", "plot_mode_variance", "plot_noise_level", "plot_original_pdf", "plot_overview",
+           "plot_pair_density", "plot_pdf", "plot_return_time", "plot_sample_path", "plot_spectrum", "plot_stein",
+           "plot_training"]
 # fmt: on
 
 _MASSES = (0.99, 0.9, 0.7, 0.5, 0.3, 0.1)
@@ -30,92 +39,172 @@ _FILL = LinearSegmentedColormap.from_list("data", ["#dcebf5", "#5fa5d0", "#00507
 _SIDES = ((DATA, "-"), (MODEL, "--"))
 _MOST_MODES = 3 * 6
 _SHOWN = 1e-5
-_HEADROOM = 1.35
+_NAMED = 14  # letters of a name in a narrow place
 
 
-def _curve(result: Any, name: str) -> Curve:
-    return result if isinstance(result, Curve) else result.curves[name]
+class _Line(NamedTuple):
+    """One panel: the abscissa, what of a curve is drawn, and its labels."""
+
+    x: np.ndarray
+    pick: Callable[[np.ndarray], np.ndarray]
+    title: str = ""
+    xlabel: str = ""
+    ylabel: str = ""
 
 
-def _draw_sides(ax: Any, curve: Curve, x: np.ndarray, pick: Callable, positive: bool = False) -> None:
-    """Draw one curve of data and of model with their bands."""
-    for (values, error), line in zip(curve.sides, _SIDES):
-        band(ax, x, pick(values), None if error is None else pick(error), *line, positive=positive)
+def _column(v: int) -> Callable[[np.ndarray], np.ndarray]:
+    return lambda values: values[:, v]
+
+
+def _draw_line(ax: Axes, curve: Curve, line: _Line, *, positive: bool = False, zero: bool = False) -> None:
+    """Draw one curve of data and of model with bands of two standard errors."""
+    if zero:
+        ax.axhline(0, **GREY)
+    for (values, error), look in zip(curve.sides, _SIDES):
+        band(ax, line.x, line.pick(values), None if error is None else line.pick(error), *look, positive=positive)
+    ax.set(xlim=(line.x[0], line.x[-1]), title=line.title, xlabel=line.xlabel, ylabel=line.ylabel)
+
+
+def _draw_lines(curve: Curve, lines: Sequence[_Line], ax: Any, columns: int, height: float, **options: Any):
+    """Draw a panel for each line; labels that repeat stand at the edges only."""
+    axes, same = panels(len(lines), columns, height, ax), len({line.xlabel for line in lines}) == 1
+    for k, (panel, line) in enumerate(zip(axes, lines)):
+        above = same and k + columns < len(lines)
+        beside = k % columns > 0 and line.ylabel == lines[k - 1].ylabel
+        changes = {"xlabel": ""} if above else {}
+        changes |= {"ylabel": ""} if beside else {}
+        _draw_line(panel, curve, line._replace(**changes), **options)
+    legend(axes, dashed=True)
+    return axes
+
+
+@styled
+def plot_overview(result: Any, ax: Any = None) -> np.ndarray:
+    """Draw the comparison at a glance: paths (or fields in space and time), density and autocorrelation.
+
+    Of several variables, the path and the autocorrelation are those that differ most, the density is a joint one.
+    """
+    curves = result.curves
+    path, acf, pairs = curves["sample_path"], curves["acf"], curves.get("pair_density")
+    v, at = int(np.argmax(acf["rmse"])), 0
+    if ax is None:
+        figure = style.Figure(figsize=(WIDTH, 3.3), layout="constrained")
+        grid = figure.add_gridspec(2, 3, width_ratios=[1.5, 1, 1])
+        places = [grid[0, 0], grid[1, 0], grid[:, 1], grid[:, 2]]
+        ax = [figure.add_subplot(place) for place in places]
+    axes = panels(4, 2, 2.0, ax)
+    if "point" in path.dims:
+        _draw_space_time(axes[:2], path, at, bar=False)
+    else:
+        at = path.labels.index(acf.labels[v])
+        _draw_path(axes[:2], path, at, stacked=True)
+    for panel, title in zip(axes, ("Data", "Model")):
+        panel.set_title(title, loc="left")
+    if pairs is not None and "point" not in path.dims:
+        _draw_pair(axes[2], pairs, 0)
+    else:
+        pdf = curves.get("original_pdf") or curves["pdf"]
+        at = int(np.argmax(pdf["kl"]))
+        _draw_density(axes[2], pdf, at)
+        axes[2].set(xlabel=label(pdf.labels[at], pdf["unit"][at]), ylim=(0, None))
+    axes[2].set_title("Density", loc="left")
+    _draw_line(axes[3], acf, _Line(acf["lag"], _column(v), "", label("lag τ", acf.unit("lag"))), zero=True)
+    axes[3].set_title(f"Autocorrelation of {short(acf.labels[v], _NAMED)}", loc="left")
+    legend(axes, dashed=True)
+    return axes
 
 
 @styled
 def plot_sample_path(result: Any, ax: Any = None) -> np.ndarray:
     """Draw a stretch of the data beside one of the model; fields in space and time, one above the other."""
-    curve = _curve(result, "sample_path")
+    curve = curve_of(result, "sample_path")
+    count = len(curve.labels)
     if "point" in curve.dims:
-        return _draw_fields(curve, ax)
-    time, names, units = curve["time"], curve.labels, curve["unit"]
-    axes = panels(2 * len(names), 2, max(1.15, 2.0 - 0.25 * len(names)), ax).reshape(-1, 2)
+        axes = panels(2 * count, 1, 1.75, ax, width=WIDTH).reshape(-1, 2)
+        for c, pair in enumerate(axes):
+            _draw_space_time(pair, curve, c, bar=True)
+            for panel, side in zip(pair, ("Data", "Model")):
+                panel.set_title(side if count == 1 else f"{side}, {curve.labels[c]} (standardised)")
+        return axes.ravel()
+    axes = panels(2 * count, 2, max(1.15, 2.0 - 0.25 * count), ax).reshape(-1, 2)
     for v, row in enumerate(axes):
-        pieces = [curve.data[:, v], curve.model[:, v]]
-        low, high = min(p.min() for p in pieces), max(p.max() for p in pieces)
-        margin = 0.05 * (high - low)
-        for ax, piece, colour in zip(row, pieces, (DATA, MODEL)):
-            ax.plot(time, piece, color=colour, linewidth=0.8)
-            ax.set(xlim=(0, time[-1]), ylim=(low - margin, high + margin))
-            ax.yaxis.set_major_locator(MaxNLocator(4))
-            ax.tick_params(labelbottom=v == len(names) - 1)
-        row[0].set_ylabel(short(names[v], 14) + (f"\n[{plain(units[v])}]" if units[v] else ""))
-        row[1].tick_params(labelleft=False)
-    for ax, title in zip(axes[0], ("Data", "Model")):
-        ax.set_title(title, loc="left")
-    for ax in axes[-1]:
+        _draw_path(row, curve, v)
+        for panel in row:
+            panel.tick_params(labelbottom=v == count - 1)
+            panel.set_xlabel(panel.get_xlabel() if v == count - 1 else "")
+    for panel, title in zip(axes[0], ("Data", "Model")):
+        panel.set_title(title, loc="left")
+    return axes
+
+
+def _draw_path(axes: Sequence[Axes], curve: Curve, v: int, stacked: bool = False) -> None:
+    """Draw one variable of data and model on one scale."""
+    pieces, unit = [curve.data[:, v], curve.model[:, v]], str(curve["unit"][v])
+    low, high = min(p.min() for p in pieces), max(p.max() for p in pieces)
+    margin = 0.05 * (high - low)
+    for ax, piece, colour in zip(axes, pieces, (DATA, MODEL)):
+        time = _time_axis(ax, curve, dated=colour == DATA)
+        ax.plot(time, piece, color=colour, linewidth=0.8)
+        ax.set(xlim=(time[0], time[-1]), ylim=(low - margin, high + margin))
+        ax.yaxis.set_major_locator(MaxNLocator(4))
+    name = short(curve.labels[v], _NAMED) + (f"\n[{plain(unit)}]" if unit else "")
+    for ax in axes if stacked else axes[:1]:
+        ax.set_ylabel(name)
+    if stacked and "date" not in curve:
+        axes[0].set_xlabel("")
+        axes[0].tick_params(labelbottom=False)
+    axes[1].tick_params(labelleft=stacked)
+
+
+def _time_axis(ax: Axes, curve: Curve, dated: bool) -> np.ndarray:
+    """Return the times of a stretch, as dates for data that have dates, and label the axis."""
+    if not dated or "date" not in curve:
         ax.set_xlabel(label("time", curve.unit("time")))
-    return axes
+        return curve["time"]
+    locator = AutoDateLocator(maxticks=6)
+    ax.xaxis.set_major_locator(locator)
+    ax.xaxis.set_major_formatter(ConciseDateFormatter(locator))
+    return matplotlib.dates.date2num(curve["date"])
 
 
-def _draw_fields(curve: Curve, ax: Any) -> np.ndarray:
-    """Draw fields (time, point), model above data, on one diverging scale about their mean."""
-    names, time = curve.labels, curve["time"]
-    pieces = [
-        (side if len(names) == 1 else f"{side}, {name} (standardised)", values[:, c])
-        for c, name in enumerate(names)
-        for side, values in (("Model", curve.model), ("Data", curve.data))
-    ]
-    axes = panels(len(pieces), 1, 1.75, ax, width=WIDTH)
-    centre = np.mean([field.mean() for _, field in pieces])
-    limit = max(float(np.quantile(np.abs(field - centre), 0.998)) for _, field in pieces)
+def _draw_space_time(axes: Sequence[Axes], curve: Curve, c: int, *, bar: bool) -> None:
+    """Draw one field (time, point), data above model, on one diverging scale about the mean of all."""
+    pieces = [curve.data[:, c], curve.model[:, c]]
+    centre = np.mean([field.mean() for side in (curve.data, curve.model) for field in np.moveaxis(side, 1, 0)])
+    limit = max(float(np.quantile(np.abs(field - centre), 0.998)) for field in pieces)
+    scale = {"cmap": "RdBu_r", "vmin": centre - limit, "vmax": centre + limit}
+    look: dict[str, Any] = {"aspect": "auto", "origin": "lower", "interpolation": "nearest"}
     shown = None
-    for ax, (title, field) in zip(axes, pieces):
-        shown = ax.imshow(
-            field.T,
-            cmap="RdBu_r",
-            vmin=centre - limit,
-            vmax=centre + limit,
-            aspect="auto",
-            origin="lower",
-            extent=(time[0], time[-1], 0.5, field.shape[1] + 0.5),
-            interpolation="nearest",
-        )
-        ax.set(ylabel="grid point", title=title)
+    for ax, field in zip(axes, pieces):
+        time = _time_axis(ax, curve, dated=ax is axes[0])
+        shown = ax.imshow(field.T, extent=(time[0], time[-1], 0.5, field.shape[1] + 0.5), **scale, **look)
+        ax.set_ylabel("grid point")
         ax.grid(False)
-        ax.tick_params(labelbottom=ax is axes[-1])
         ax.yaxis.set_major_locator(MaxNLocator(4, integer=True))
-    axes[-1].set_xlabel(label("time", curve.unit("time")))
-    bar = style.colour_bar(shown, list(axes), pad=0.015, fraction=0.05, aspect=25)
-    bar.set_label(label(names[0], str(curve["unit"][0])) if len(names) == 1 else "")
-    return axes
+    if "date" not in curve:
+        axes[0].set_xlabel("")
+        axes[0].tick_params(labelbottom=False)
+    if bar:
+        beside = style.colour_bar(shown, list(axes), pad=0.015, fraction=0.05, aspect=25)
+        beside.set_label(label(curve.labels[c], str(curve["unit"][c])) if len(curve.labels) == 1 else "")
 
 
 @styled
 def plot_pdf(result: Any, ax: Any = None) -> np.ndarray:
-    """Draw the stationary densities, each on a linear and on a logarithmic scale, (2, variable) axes."""
-    return _draw_pdf(_curve(result, "pdf"), ax)
+    """Draw the stationary densities, and their full tails on a logarithmic scale, (2, variable) axes."""
+    return _draw_pdf(result, "pdf", "tails", ax)
 
 
 @styled
 def plot_original_pdf(result: Any, ax: Any = None) -> np.ndarray:
     """Draw the densities in the variables of the series, with the transforms undone."""
-    return _draw_pdf(_curve(result, "original_pdf"), ax)
+    return _draw_pdf(result, "original_pdf", "original_tails", ax)
 
 
-def _draw_pdf(curve: Curve, ax: Any) -> np.ndarray:
+def _draw_pdf(result: Any, name: str, tails: str, ax: Any) -> np.ndarray:
+    curve = curve_of(result, name)
     places = worst(curve["kl"], MOST_PANELS)
+    far = None if isinstance(result, Curve) else result.curves.get(tails)
     count = len(places)
     columns = 2 if count == 1 else even_columns(count)
     blocks = [range(start, min(start + columns, count)) for start in range(0, count, columns)]
@@ -123,25 +212,34 @@ def _draw_pdf(curve: Curve, ax: Any) -> np.ndarray:
     rows = None if count == 1 else [len(block) for block in blocks for _ in range(2)]
     axes = panels(2 * count, columns, 2.5 if count == 1 else 1.9, ax, blocks=rows)
     placed = {}
-    for ax, (p, scale) in zip(axes, order):
-        v = places[p]
-        edges, data, model = curve["edges"][v], curve.data[v], curve.model[v]
-        ax.stairs(data, edges, fill=True, color=DATA, alpha=0.3 if scale == "linear" else 0.15, linewidth=0)
-        ax.stairs(data, edges, color=DATA, linewidth=1.2)
-        ax.stairs(model, edges, color=MODEL, linewidth=1.4)
-        ax.set_xlim(edges[0], edges[-1])
-        if scale == "log":
-            ax.set_yscale("log")
-            ax.set_ylim(0.5 * data[data > 0].min(), 2 * max(data.max(), model.max()))
-        else:
-            ax.set_ylim(bottom=0)
-        ax.set_xlabel(label(curve.labels[v], curve["unit"][v]) if scale == "log" or count == 1 else "")
-        ax.xaxis.set_major_locator(MaxNLocator(5))
-        if p % columns == 0:
-            ax.set_ylabel("density" + (" (log)" if scale == "log" else ""))
-        placed[scale, p] = ax
+    for panel, (p, scale) in zip(axes, order):
+        v, log = places[p], scale == "log"
+        _draw_density(panel, *((far, p) if log and far is not None else (curve, v)), log=log)
+        panel.set_xlabel(label(curve.labels[v], curve["unit"][v]) if log or count == 1 else "")
+        panel.set_ylabel(("density (log)" if log else "density") if p % columns == 0 or count == 1 else "")
+        placed[scale, p] = panel
     legend(axes)
     return np.array([[placed[scale, p] for p in range(count)] for scale in ("linear", "log")], dtype=object)
+
+
+def _draw_density(ax: Axes, curve: Curve, v: int, *, log: bool = False) -> None:
+    """Draw one density of data and model; on a logarithmic scale with bands of two standard errors."""
+    edges, data, model = curve["edges"][v], curve.data[v], curve.model[v]
+    ax.stairs(data, edges, fill=True, color=DATA, alpha=0.15 if log else 0.3, linewidth=0)
+    ax.stairs(data, edges, color=DATA, linewidth=1.2)
+    ax.stairs(model, edges, color=MODEL, linewidth=1.4)
+    ax.set_xlim(edges[0], edges[-1])
+    ax.xaxis.set_major_locator(MaxNLocator(5))
+    if not log:
+        ax.set_ylim(bottom=0)
+        return
+    ax.set_yscale("log")
+    ax.set_ylim(0.5 * data[data > 0].min(), 2 * max(data.max(), model.max()))
+    for (values, error), colour in zip(curve.sides, (DATA, MODEL)):
+        if error is not None:
+            low, high = np.maximum(values[v] - 2 * error[v], 1e-300), values[v] + 2 * error[v]
+            steps = {"step": "post", "alpha": 0.2, "linewidth": 0, "color": colour}
+            ax.fill_between(edges, np.append(low, low[-1]), np.append(high, high[-1]), **steps)
 
 
 @styled
@@ -150,128 +248,121 @@ def plot_pair_density(result: Any, ax: Any = None) -> np.ndarray:
 
     The levels enclose 99, 90, 70, 50, 30 and 10 % of the data.
     """
-    curve = _curve(result, "pair_density")
+    curve = curve_of(result, "pair_density")
     columns = min(len(curve.data), 3)
     axes = panels(len(curve.data), columns, 0.8 * min(WIDTH / columns, 4.2), ax)
-    for k, ax in enumerate(axes):
-        x, y = (0.5 * (edges[1:] + edges[:-1]) for edges in (curve["x_edges"][k], curve["y_edges"][k]))
-        levels = style.enclosing_levels(curve.data[k], _MASSES)
-        ax.contourf(x, y, curve.data[k].T, [*levels, curve.data[k].max() * 1.001], cmap=_FILL)
-        ax.contour(x, y, curve.model[k].T, levels, colors=MODEL, linewidths=1.3)
-        across, along = (label(str(curve[f"{a}_name"][k]), str(curve[f"{a}_unit"][k])) for a in "xy")
-        ax.set(xlabel=across, ylabel=along)
-        ax.xaxis.set_major_locator(MaxNLocator(5))
-        ax.yaxis.set_major_locator(MaxNLocator(5))
+    for k, panel in enumerate(axes):
+        _draw_pair(panel, curve, k)
     legend(axes)
     return axes
+
+
+def _draw_pair(ax: Axes, curve: Curve, k: int) -> None:
+    x, y = (0.5 * (edges[1:] + edges[:-1]) for edges in (curve["x_edges"][k], curve["y_edges"][k]))
+    levels = style.enclosing_levels(curve.data[k], _MASSES)
+    ax.contourf(x, y, curve.data[k].T, [*levels, curve.data[k].max() * 1.001], cmap=_FILL)
+    ax.contour(x, y, curve.model[k].T, levels, colors=MODEL, linewidths=1.3)
+    across, along = (label(str(curve[f"{a}_name"][k]), str(curve[f"{a}_unit"][k])) for a in "xy")
+    ax.set(xlabel=across, ylabel=along)
+    ax.xaxis.set_major_locator(MaxNLocator(5))
+    ax.yaxis.set_major_locator(MaxNLocator(5))
 
 
 @styled
 def plot_acf(result: Any, ax: Any = None) -> np.ndarray:
     """Draw autocorrelations with bands of two standard errors."""
-    curve = _curve(result, "acf")
+    curve = curve_of(result, "acf")
     places = worst(curve["rmse"], MOST_PANELS)
-    return _draw_acfs(curve, places, [short(curve.labels[v], 24) for v in places], even_columns(len(places)), ax)
+    return _draw_acfs(curve, {v: short(curve.labels[v], 24) for v in places}, even_columns(len(places)), ax)
 
 
 @styled
 def plot_mode_acf(result: Any, ax: Any = None) -> np.ndarray:
     """Draw the autocorrelations of the Fourier modes that hold most of the variance."""
-    curve, several = _curve(result, "mode_acf"), len(set(_curve(result, "mode_acf")["channel"])) > 1
-    places = [p for p, channel in enumerate(curve["channel"]) if channel < 3][:_MOST_MODES]
-    titles = []
-    for p in places:
-        share = f"{100 * curve['share'][p]:.0f} %"
-        mode = f"mode {curve['mode'][p]} ({share}" + (")" if several else " of the variance)")
-        titles.append(f"{curve['field'][p]}, {mode}" if several else mode)
-    return _draw_acfs(curve, places, titles, min(3, len(places)), ax)
+    curve = curve_of(result, "mode_acf")
+    several, titles = len(set(curve["channel"])) > 1, {}
+    for p in [p for p, channel in enumerate(curve["channel"]) if channel < 3][:_MOST_MODES]:
+        mode = f"mode {curve['mode'][p]} ({100 * curve['share'][p]:.0f} %"
+        titles[p] = f"{curve['field'][p]}, {mode})" if several else f"{mode} of the variance)"
+    return _draw_acfs(curve, titles, min(3, len(titles)), ax)
 
 
-def _draw_acfs(curve: Curve, places: Sequence[int], titles: Sequence[str], columns: int, ax: Any) -> np.ndarray:
-    axes = panels(len(places), columns, 2.7 if len(places) == 1 else 2.1, ax)
-    tau = curve["lag"]
+def _draw_acfs(curve: Curve, titles: dict[int, str], columns: int, ax: Any) -> np.ndarray:
+    """Draw the autocorrelations at the places that have a title, on one scale."""
+    across, places = label("lag τ", curve.unit("lag")), list(titles)
+    lines = [_Line(curve["lag"], _column(v), title, across, "autocorrelation") for v, title in titles.items()]
+    axes = _draw_lines(curve, lines, ax, columns, 2.7 if len(lines) == 1 else 2.1, zero=True)
     lowest = min(0.0, *(float(np.nanmin(values[:, places])) for values, _ in curve.sides)) - 0.04
-    for k, (ax, v) in enumerate(zip(axes, places)):
-        ax.axhline(0, color="#888888", linewidth=0.8)
-        _draw_sides(ax, curve, tau, lambda values, v=v: values[:, v])
-        ax.set(xlim=(0, tau[-1]), ylim=(lowest, 1.04), title=titles[k])
-        if k + columns >= len(places):
-            ax.set_xlabel(label("lag τ", curve.unit("lag")))
-        if k % columns == 0:
-            ax.set_ylabel("autocorrelation")
-    legend(axes, dashed=True)
+    for panel in axes:
+        panel.set_ylim(lowest, 1.04)
     return axes
 
 
 @styled
 def plot_cross_correlation(result: Any, ax: Any = None) -> np.ndarray:
     """Draw rho_ij(tau) of x_i(t + tau) with x_j(t) for every pair; a curve that is not even shows circulation."""
-    curve = _curve(result, "cross_correlation")
-    names, tau = curve.labels, curve["lag"]
-    pairs = [(i, j) for i in range(len(names)) for j in range(i + 1, len(names))]
-    axes = panels(len(pairs), min(len(pairs), 3), 2.3, ax)
-    both = np.concatenate([-tau[:0:-1], tau])
-
-    for k, (ax, (i, j)) in enumerate(zip(axes, pairs)):
-        ax.axhline(0, color="#888888", linewidth=0.8)
-        ax.axvline(0, color="#888888", linewidth=0.8)
+    curve = curve_of(result, "cross_correlation")
+    names, tau = [short(name, _NAMED) for name in curve.labels], curve["lag"]
+    both, across = np.concatenate([-tau[:0:-1], tau]), label("lag τ", curve.unit("lag"))
+    lines = [
         # rho_ij(-tau) = rho_ji(tau)
-        _draw_sides(ax, curve, both, lambda rho, i=i, j=j: np.concatenate([rho[:0:-1, j, i], rho[:, i, j]]))
-        low, high = ax.get_ylim()
-        ax.set(xlim=(both[0], both[-1]), ylim=(min(low, -0.1), max(high, 0.1)))
-        ax.set(xlabel=label("lag τ", curve.unit("lag")))
-        ax.set_title(f"{short(names[i], 14)}(t + τ) with {short(names[j], 14)}(t)")
-        if k % 3 == 0:
-            ax.set_ylabel("cross-correlation")
-    legend(axes, dashed=True)
+        _Line(
+            both,
+            lambda rho, i=i, j=j: np.concatenate([rho[:0:-1, j, i], rho[:, i, j]]),
+            f"{names[i]}(t + τ) with {names[j]}(t)",
+            across,
+            "cross-correlation",
+        )
+        for i in range(len(names))
+        for j in range(i + 1, len(names))
+    ]
+    axes = _draw_lines(curve, lines, ax, min(len(lines), 3), 2.3, zero=True)
+    for panel in axes:
+        panel.axvline(0, **GREY)
+        low, high = panel.get_ylim()
+        panel.set_ylim(min(low, -0.1), max(high, 0.1))
     return axes
 
 
 @styled
 def plot_spectrum(result: Any, ax: Any = None) -> np.ndarray:
     """Draw power spectral densities on logarithmic scales, with bands of two standard errors."""
-    curve = _curve(result, "spectrum")
-    names, units, frequency = curve.labels, [str(u) for u in curve["unit"]], curve["frequency"]
-    time_unit = curve.unit("frequency").removeprefix("1/")
-    columns = even_columns(len(names))
-    axes = panels(len(names), columns, 2.5 if len(names) < 4 else 2.1, ax)
-    for v, ax in enumerate(axes):
-        _draw_sides(ax, curve, frequency, lambda values, v=v: values[:, v], positive=True)
-        ax.set(xscale="log", yscale="log", xlim=(frequency[0], frequency[-1]), title=short(names[v], 24))
-        ax.xaxis.set_minor_formatter(NullFormatter())
-        ax.yaxis.set_minor_formatter(NullFormatter())
+    curve = curve_of(result, "spectrum")
+    per_time, lines = curve.unit("frequency"), []
+    time_unit = per_time.removeprefix("1/")
+    for v, (name, unit) in enumerate(zip(curve.labels, curve["unit"])):
+        power = f" [{plain(f'{unit}² {time_unit}'.strip())}]" if unit else ""
+        across = label("frequency", per_time)
+        lines.append(_Line(curve["frequency"], _column(v), short(name, 24), across, f"power density{power}"))
+    axes = _draw_lines(curve, lines, ax, even_columns(len(lines)), 2.5 if len(lines) < 4 else 2.1, positive=True)
+    for v, panel in enumerate(axes):
+        panel.set(xscale="log", yscale="log")
+        panel.xaxis.set_minor_formatter(NullFormatter())
+        panel.yaxis.set_minor_formatter(NullFormatter())
         seen = np.concatenate([curve.data[:, v], curve.model[:, v]])
-        ax.set_ylim(0.5 * seen[seen > 0].min(), 2.5 * seen.max())
-        if v + columns >= len(names):
-            ax.set_xlabel(label("frequency", curve.unit("frequency")))
-        per = f"{units[v]}² {time_unit}".strip() if units[v] else ""
-        if v % columns == 0 or units[v] != units[v - 1]:
-            ax.set_ylabel("power density" + (f" [{plain(per)}]" if per else ""))
-    legend(axes, dashed=True)
+        panel.set_ylim(0.5 * seen[seen > 0].min(), 2.5 * seen.max())
     return axes
 
 
 @styled
 def plot_return_time(result: Any, ax: Any = None) -> np.ndarray:
     """Draw the mean time between upward crossings of every level, with bands of two standard errors."""
-    curve = _curve(result, "return_time")
-    names = curve.labels
-    columns = even_columns(len(names))
-    axes = panels(len(names), columns, 2.5 if len(names) < 4 else 2.1, ax)
-    for v, ax in enumerate(axes):
-        levels = curve["levels"][v]
-        _draw_sides(ax, curve, levels, lambda values, v=v: values[v], positive=True)
-        ax.set(yscale="log", xlim=(levels[0], levels[-1]), xlabel=label(names[v], curve["unit"][v]))
-        if v % columns == 0:
-            ax.set_ylabel(label("time between crossings", curve.unit("value")))
-    legend(axes, dashed=True)
+    curve = curve_of(result, "return_time")
+    along = label("time between crossings", curve.unit("value"))
+    lines = [
+        _Line(curve["levels"][v], lambda values, v=v: values[v], "", label(name, curve["unit"][v]), along)
+        for v, name in enumerate(curve.labels)
+    ]
+    axes = _draw_lines(curve, lines, ax, even_columns(len(lines)), 2.5 if len(lines) < 4 else 2.1, positive=True)
+    for panel in axes:
+        panel.set_yscale("log")
     return axes
 
 
 @styled
 def plot_mode_variance(result: Any, ax: Any = None) -> np.ndarray:
     """Draw the variance of each Fourier mode of standardised fields; values below 1e-5 of the largest are cut."""
-    curve = _curve(result, "mode_variance")
+    curve = curve_of(result, "mode_variance")
     count = min(len(curve.labels), 3)
     axes = panels(count, count, 2.7, ax)
     mode = np.arange(curve.data.shape[1])
@@ -294,73 +385,4 @@ def plot_mode_variance(result: Any, ax: Any = None) -> np.ndarray:
         ax.set_ylabel("variance (standardised)" if c == 0 else "")
         ax.xaxis.set_major_locator(MaxNLocator(9, integer=True))
     legend(axes, dashed=True)
-    return axes
-
-
-@styled
-def plot_mobility_by_horizon(result: Any, ax: Any = None) -> np.ndarray:
-    """Draw Phi(T) against the horizon T, with the value used: the largest entries, or the leading Fourier modes.
-
-    Beside a current that depends on the state, it is the diffusion that is drawn.
-    """
-    curve = _curve(result, "mobility_by_horizon")
-    if "mode" in curve:
-        return _draw_modes_by_horizon(curve, ax)
-    horizon, chosen = curve["horizon"], curve["chosen"]
-    count, symbol = len(chosen), str(curve["symbol"]) if "symbol" in curve else "Φ"
-    columns = round(np.sqrt(count)) if count in (1, 4, 9) else 3
-    axes = panels(count, columns, 1.9, ax)
-    error = curve.data_error
-    for k, ax in enumerate(axes):
-        band(ax, horizon, curve.data[:, k], None if error is None else error[:, k], DATA, "-", marker=".")
-        if np.isfinite(chosen[k]):
-            ax.axvline(chosen[k], color=MODEL, linestyle=":", linewidth=1.2)
-        ax.axhline(curve.model[0, k], color=MODEL, linestyle="--", linewidth=1.4)
-        ax.set_title(f"{symbol}({short(str(curve['row'][k]), 14)}, {short(str(curve['column'][k]), 14)})")
-        ax.set_xlim(0, 1.02 * horizon[-1])
-        ax.yaxis.set_major_locator(MaxNLocator(5))
-        if k >= count - columns:
-            ax.set_xlabel(label("horizon T", curve.unit("horizon")))
-    handles = [
-        Line2D(
-            [], [], color=DATA, marker=".", label=f"{symbol}(T)" + (" ± 2 standard errors" if error is not None else "")
-        ),
-        Line2D([], [], color=MODEL, linestyle="--", label="value used"),
-    ]
-    if np.isfinite(chosen[0]):
-        handles.append(Line2D([], [], color=MODEL, linestyle=":", label="its horizon"))
-    legend(axes, handles)
-    return axes
-
-
-def _draw_modes_by_horizon(curve: Curve, ax: Any) -> np.ndarray:
-    """Draw Phi_k(T); with chosen horizons each value is marked where it was taken, and the curve faint beyond."""
-    axes = panels(1, 1, 3.1, ax, width=0.8 * WIDTH)
-    ax, horizon, used, chosen = axes[0], curve["horizon"], curve.model[0], curve["chosen"]
-    top, marked = _HEADROOM * float(np.max(used)), bool(np.isfinite(chosen).all())
-    before_pole = np.logical_and.accumulate((curve.data > 0) & (curve.data < 2 * top), axis=0)
-    phi = np.where(before_pole, curve.data, np.nan).T  # beyond a pole the curve means nothing
-    colours = matplotlib.colormaps["viridis"](np.linspace(0, 0.92, len(used)))
-    box = {"boxstyle": "square,pad=0.1", "facecolor": "white", "edgecolor": "none", "alpha": 0.8}
-    for k, colour in enumerate(colours):
-        if marked:
-            kept = horizon <= chosen[k]
-            ax.plot(horizon, phi[k], color=colour, linewidth=1.0, alpha=0.35)
-            ax.plot(np.append(horizon[kept], chosen[k]), np.append(phi[k][kept], used[k]), color=colour, linewidth=1.8)
-            ax.plot(chosen[k], used[k], "o", color=colour, markeredgecolor="black", markersize=7, zorder=3)
-        else:
-            ax.plot(horizon, phi[k], color=colour, marker=".")
-            ax.axhline(used[k], color=colour, linestyle="--", linewidth=1.2)
-        place = (chosen[k] if marked else horizon[-1], used[k])
-        look = {"xytext": (7, 5), "textcoords": "offset points", "fontsize": 8, "bbox": box, "zorder": 4}
-        ax.annotate(f"k = {curve['mode'][k]}", place, **look)
-    ax.set(xlim=(0, (1.02 if marked else 1.1) * horizon[-1]), ylim=(0, top))
-    per, symbol = plain(curve.unit("horizon")) or "time", str(curve["symbol"]) if "symbol" in curve else "Φ"
-    ax.set(xlabel=label("horizon T", curve.unit("horizon")), ylabel=f"{symbol}$_k$(T) [1/{per}]")
-    looks: list[tuple[str, dict[str, Any]]] = (
-        [("value used, at the chosen horizon", {"marker": "o"}), ("longer horizons", {"alpha": 0.4, "linewidth": 1.0})]
-        if marked
-        else [(f"{symbol}$_k$(T)", {"marker": "."}), ("value used", {"linestyle": "--"})]
-    )
-    ax.legend(handles=[Line2D([], [], color="#444444", label=t, **look) for t, look in looks], loc="upper right")
     return axes

@@ -1,4 +1,4 @@
-"""The report: verdict, model, comparison, evidence and provenance in one HTML file that needs nothing else."""
+"""The report: verdict, physics, agreement, evidence and settings in one HTML file that needs nothing else."""
 
 import base64
 import io
@@ -8,7 +8,7 @@ from collections.abc import Callable
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import jinja2
 import numpy as np
@@ -17,7 +17,6 @@ from matplotlib.figure import Figure
 
 from .._core import files, progress
 from .._core.errors import ArgumentError
-from .._core.format import rows_of
 from ..diagnose import Finding
 from ..estimate.mobility.evidence import HorizonEvidence
 from . import plots, tables
@@ -25,42 +24,61 @@ from .findings import notes
 from .findings.describe_model import ModelDescription
 from .validation import Validation
 
-__all__ = ["figures", "render", "write_report"]
+__all__ = ["SECTIONS", "figures", "render", "save_figures", "write_report"]
 
 RESOLUTION = 192
 CSS_PIXELS = 96
-OPEN_TABLES = 6
+OPEN_TABLES = 6  # variables up to which matrices stand open
 LONGEST_OPENING = 30
 _ENOUGH_HELD_OUT = 0.5  # relative error expected of a held-out fifth, beyond which it is not mentioned
 
-# Figure, the curve that it needs, and what draws it.
-_FIGURES: dict[str, tuple[str, Callable[..., Any]]] = {
-    "pdfs": ("pdf", plots.plot_pdf),
-    "original_pdfs": ("original_pdf", plots.plot_original_pdf),
-    "pairs": ("pair_density", plots.plot_pair_density),
-    "acfs": ("acf", plots.plot_acf),
-    "cross_correlations": ("cross_correlation", plots.plot_cross_correlation),
-    "spectra": ("spectrum", plots.plot_spectrum),
-    "return_times": ("return_time", plots.plot_return_time),
-    "sample_paths": ("sample_path", plots.plot_sample_path),
-    "mode_variances": ("mode_variance", plots.plot_mode_variance),
-    "mode_acfs": ("mode_acf", plots.plot_mode_acf),
-    "phi_by_horizon": ("mobility_by_horizon", plots.plot_mobility_by_horizon),
+# What draws each figure, and the curve (or the condition) that it needs.
+FIGURES: dict[str, tuple[Callable[..., Any], str | Callable[[Validation], Any]]] = {
+    "overview": (plots.plot_overview, "sample_path"),
+    "fields": (plots.plot_fields, "field_profiles"),
+    "mobility": (plots.plot_mobility, lambda v: v.model.dimension > 1),
+    "pdfs": (plots.plot_pdf, "pdf"),
+    "original_pdfs": (plots.plot_original_pdf, "original_pdf"),
+    "pairs": (plots.plot_pair_density, "pair_density"),
+    "acfs": (plots.plot_acf, "acf"),
+    "cross_correlations": (plots.plot_cross_correlation, "cross_correlation"),
+    "spectra": (plots.plot_spectrum, "spectrum"),
+    "return_times": (plots.plot_return_time, "return_time"),
+    "sample_paths": (plots.plot_sample_path, "sample_path"),
+    "mode_variances": (plots.plot_mode_variance, "mode_variance"),
+    "mode_acfs": (plots.plot_mode_acf, "mode_acf"),
+    "phi_by_horizon": (plots.plot_mobility_by_horizon, "mobility_by_horizon"),
+    "noise_level": (plots.plot_noise_level, lambda v: v.model.score.evidence.noise_level_choice),
+    "training": (plots.plot_training, lambda v: v.model.score.evidence.loss_curve),
+    "stein": (plots.plot_stein, lambda v: v.model.dimension > OPEN_TABLES),
 }
+
+
+class Section(NamedTuple):
+    """A section of the report: its template is `templates/NAME.jinja`, its link `#NAME`."""
+
+    name: str
+    title: str
+
+
+# To add a section, write its template and name it here. What the templates know is in `render`.
+SECTIONS = (
+    Section("physics", "The physics"),
+    Section("agreement", "Data against model"),
+    Section("data", "The data"),
+    Section("evidence", "Evidence"),
+    Section("settings", "Settings and provenance"),
+)
 
 
 def figures(validation: Validation) -> dict[str, Figure]:
     """Draw every figure that this validation has something to show for, by name."""
-    model, found = validation.model, validation.model.score.evidence
-    makers = {
-        "mobility": plots.plot_mobility if model.dimension > 1 else None,
-        "fields": plots.plot_fields if model.fields is not None and not model.space.channels else None,
-        **{name: draw if curve in validation.curves else None for name, (curve, draw) in _FIGURES.items()},
-        "noise_level": plots.plot_noise_level if found.noise_level_choice else None,
-        "training": plots.plot_training if found.loss_curve else None,
-        "stein": plots.plot_stein if model.dimension > OPEN_TABLES else None,
+    curves, drawn = validation.curves, {}
+    wanted = {
+        n: draw
+        for n, (draw, needs) in FIGURES.items()
+        if (needs in curves if isinstance(needs, str) else needs(validation))
     }
-    wanted, drawn = {name: draw for name, draw in makers.items() if draw}, {}
     with progress.task("Drawing the figures", len(wanted)) as tick:
         for name, draw in wanted.items():
             drawn[name] = np.ravel(draw(validation))[0].figure
@@ -78,6 +96,17 @@ def write_report(validation: Validation, path: str | os.PathLike, *, drawn: dict
         temporary.write_text(page, encoding="utf-8")
 
 
+def save_figures(drawn: dict[str, Figure], folder: Path) -> None:
+    """Write each figure as NAME.png and NAME.pdf."""
+    folder.mkdir(exist_ok=True)
+    with progress.task("Writing the figures", len(drawn)) as tick:
+        for name, figure in drawn.items():
+            for kind in ("png", "pdf"):
+                with files.replaced(folder / f"{name}.{kind}") as temporary:
+                    figure.savefig(temporary, dpi=150, format=kind)
+            tick(1)
+
+
 def render(validation: Validation, drawn: dict[str, Figure]) -> str:
     """Return the report as HTML text."""
     model = validation.model
@@ -86,9 +115,11 @@ def render(validation: Validation, drawn: dict[str, Figure]) -> str:
     unresolved, horizon = notes.unresolved_modes(validation), model.mobility.evidence.horizon
     headline, *sentences = (_sentence(text, model.names) for text in validation.verdict.sentences)
     return _template().render(
+        sections=SECTIONS,
         validation=validation,
         model=model,
         tables=tables,
+        facts=dict(tables.facts(validation).rows),
         headline=headline,
         verdict=sentences,
         judged=[_finding(f, model.names) for f in validation.verdict.findings],
@@ -96,7 +127,6 @@ def render(validation: Validation, drawn: dict[str, Figure]) -> str:
         words=[_finding(f, model.names)["words"] for f in description.findings()],
         findings=[_finding(f, model.names) for f in findings],
         figures={name: _embedded(figure) for name, figure in drawn.items()},
-        provenance=rows_of(model.provenance),
         horizon=horizon,
         horizons=notes.horizon_words(validation),
         held_out=_held_out(horizon) if horizon else "",
@@ -150,10 +180,10 @@ def _held_out(found: HorizonEvidence) -> str:
 @cache
 def _template() -> jinja2.Template:
     environment = jinja2.Environment(
-        loader=jinja2.PackageLoader("effective_langevin.validate", "."),
+        loader=jinja2.PackageLoader("effective_langevin.validate"),
         autoescape=True,
         trim_blocks=True,
         lstrip_blocks=True,
         undefined=jinja2.StrictUndefined,
     )
-    return environment.get_template("report.html.jinja")
+    return environment.get_template("page.jinja")

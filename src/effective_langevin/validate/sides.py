@@ -15,17 +15,36 @@ from .settle import Settling
 
 
 @dataclass(frozen=True, eq=False)
-class OriginalVariables:
-    """One-variable densities of the series and of simulated paths, transforms undone on both.
-
-    The data are what the transforms keep of them: without the components that a `PCA` left out. The simulated members
-    begin at times spread evenly over the record, so that trend and season weigh as much in them as in the data.
-    """
+class Pair:
+    """Data and simulated paths in the same variables, with their statistics."""
 
     data: TimeSeries
     paths: TimeSeries
     data_statistics: SeriesStatistics
     model_statistics: SeriesStatistics
+
+    @property
+    def series(self) -> tuple[TimeSeries, TimeSeries]:
+        """Data and paths."""
+        return self.data, self.paths
+
+    @property
+    def statistics(self) -> tuple[SeriesStatistics, SeriesStatistics]:
+        """Statistics of data and paths."""
+        return self.data_statistics, self.model_statistics
+
+    def kl(self) -> np.ndarray:
+        """KL(data || model) of each variable."""
+        return _kl(*self.statistics, np.ones(GROUPS), np.ones(GROUPS))
+
+
+@dataclass(frozen=True, eq=False)
+class OriginalVariables(Pair):
+    """One-variable densities of the series and of simulated paths, transforms undone on both.
+
+    The data are what the transforms keep of them: without the components that a `PCA` left out. The simulated members
+    begin at times spread evenly over the record, so that trend and season weigh as much in them as in the data.
+    """
 
     @classmethod
     def of(cls, model: LangevinModel, data: TimeSeries, paths: TimeSeries) -> "OriginalVariables | None":
@@ -36,18 +55,21 @@ class OriginalVariables:
         if model.transform is not None:
             data, paths = model.transform.invert(data), model.transform.invert(paths)
         edges, lags = histogram_edges(data.stacked()), np.array([0])
-        return cls(
-            data, paths, *(series_statistics(series.segments, series.dt, edges, lags) for series in (data, paths))
-        )
-
-    def kl_by_variable(self) -> np.ndarray:
-        """KL(data || model) of each variable."""
-        return _kl(self.data_statistics, self.model_statistics, np.ones(GROUPS), np.ones(GROUPS))
+        return cls(data, paths, *(series_statistics(s.segments, s.dt, edges, lags) for s in (data, paths)))
 
     def metrics(self) -> dict[str, float]:
         """Return the worst KL divergence, its error, and the same between halves of the data."""
-        sides = (self.data_statistics, self.model_statistics)
-        return with_sampling_errors(("pdf_kl_original",), lambda *which: _kl(*which).max(keepdims=True), *sides)
+        names = ("pdf_kl_original",)
+        return with_sampling_errors(names, lambda *which: _kl(*which).max(keepdims=True), *self.statistics)
+
+
+@dataclass(frozen=True, eq=False)
+class Sides(Pair):
+    """What a validation compares: data and paths in the model's variables, and in those of the series."""
+
+    integral_times: np.ndarray
+    standard: Callable[[Samples], Samples]
+    original: OriginalVariables | None
 
 
 def _kl(data: SeriesStatistics, model: SeriesStatistics, data_weights: np.ndarray, model_weights: np.ndarray):
@@ -72,29 +94,6 @@ def _spread_over(data: TimeSeries, paths: TimeSeries) -> TimeSeries:
     span = (len(paths.segments[0]) - 1) * paths.dt
     starts = np.linspace(first, max(first, last - span), len(paths.segments))
     return paths.with_segments(paths.segments, places=list(enumerate(starts.tolist())))
-
-
-@dataclass(frozen=True, eq=False)
-class Sides:
-    """What a validation compares: data and simulated paths in the model's variables, with their statistics."""
-
-    data: TimeSeries
-    paths: TimeSeries
-    data_statistics: SeriesStatistics
-    model_statistics: SeriesStatistics
-    integral_times: np.ndarray
-    standard: Callable[[Samples], Samples]
-    original: OriginalVariables | None
-
-    @property
-    def series(self) -> tuple[TimeSeries, TimeSeries]:
-        """Data and paths."""
-        return self.data, self.paths
-
-    @property
-    def statistics(self) -> tuple[SeriesStatistics, SeriesStatistics]:
-        """Statistics of data and paths."""
-        return self.data_statistics, self.model_statistics
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,6 +13,7 @@ from itertools import islice
 from typing import NamedTuple
 
 import numpy as np
+from scipy.ndimage import gaussian_filter
 
 from .._core.types import Samples
 from ..data import TimeSeries
@@ -26,6 +27,7 @@ _DRAWN_AT = 10_000
 _FEWEST = 30  # states in a cell that is shown
 _FLAT = 1e-5
 _INNER = (0.005, 0.995)
+_GRID = 40  # cells of the potential in each direction
 
 
 class _Profile(NamedTuple):
@@ -77,32 +79,35 @@ def field_profiles(model: LangevinModel, data: TimeSeries | None) -> Curve:
 
 
 def field_arrows(model: LangevinModel, data: TimeSeries | None) -> Curve | None:
-    """Return nu in the plane of two variables: mean velocities over the states in each cell; None of one variable."""
+    """Return nu in the plane of two variables: mean velocities over the states in each cell; None of one variable.
+
+    The drift and the trace of D, both of the model, are coordinates.
+    """
     if model.dimension == 1:
         return None
     pair, states, found = list(plane(model)), _thinned(model, data), _steps(model, data)
     low, high = np.quantile(states[:, pair], _INNER, axis=0)
-    edges = np.linspace(low, high, CELLS + 1).T
-    cell, inside = _cells(states[:, pair], edges)
+    edges, grid = (np.linspace(low, high, cells + 1).T for cells in (CELLS, _GRID))
     trace = np.trace(model.diffusion(states) / np.outer(model.standardizer.std, model.standardizer.std), 0, 1, 2)
-    values = np.column_stack([model.current(states)[:, pair], trace])
-    means, _ = conditional_means(values[inside], cell[inside], CELLS**2)
-    means[np.bincount(cell[inside], minlength=CELLS**2) < _FEWEST] = np.nan
-    measured, error = np.full((2, CELLS**2, 2), np.nan)
+    values = np.column_stack([model.current(states)[:, pair], model.drift(states)[:, pair], trace])
+    means, _ = _cell_means(states[:, pair], values, edges, _FEWEST)
+    measured, error = np.full((2, CELLS, CELLS, 2), np.nan)
     if found is not None:
-        cell, inside = _cells(found.states[:, pair], edges)
-        measured, error = conditional_means(found.velocities[inside][:, pair], cell[inside], CELLS**2)
-        measured, error = (np.where(np.isnan(means[:, :1]), np.nan, part) for part in (measured, error))
-    shape = (CELLS, CELLS)
+        measured, error = _cell_means(found.states[:, pair], found.velocities[:, pair], edges)
+        measured, error = (np.where(np.isnan(means[..., :1]), np.nan, part) for part in (measured, error))
     coords = {
         "edges": (("component", "edge"), edges),
         "component": (("component",), [model.names[k] for k in pair]),
         "unit": (("component",), [model.units[k] for k in pair]),
-        "trace": (("row", "column"), means[:, 2].reshape(shape)),
+        "drift": (("row", "column", "component"), means[..., 2:4]),
+        "trace": (("row", "column"), means[..., 4]),
+        "grid": (("component", "grid_edge"), grid),
+        "potential": (("x", "y"), _potential(states[:, pair], grid)),
         "interval": ((), model.dt),
     }
-    arrows = (part.reshape(*shape, 2) for part in (measured, means[:, :2], error, np.zeros((CELLS**2, 2))))
-    return Curve(("row", "column", "component"), *arrows, coords=coords, units={"interval": model.time_unit})
+    current, exact = means[..., :2], np.zeros((CELLS, CELLS, 2))
+    units = {"interval": model.time_unit}
+    return Curve(("row", "column", "component"), measured, current, error, exact, coords, units)
 
 
 def _profiles(model: LangevinModel, states: Samples) -> list[_Profile]:
@@ -167,8 +172,18 @@ def _steps(model: LangevinModel, data: TimeSeries | None) -> _Steps | None:
     return _Steps(np.concatenate([s[1:-1] for s in long]), after, (before + after) / (2 * data.dt))
 
 
-def _cells(states: Samples, edges: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the cell of each state, row by row, and whether it lies within the edges."""
-    places = [np.searchsorted(edge, column, side="right") - 1 for edge, column in zip(edges, states.T)]
-    inside = np.all([(place >= 0) & (place < CELLS) for place in places], axis=0)
-    return places[0] * CELLS + places[1], inside
+def _potential(states: Samples, grid: np.ndarray) -> np.ndarray:
+    """Return -ln p of the states on a grid, smoothed over neighbouring cells, above its least value."""
+    counts = gaussian_filter(np.histogram2d(*states.T, bins=[*grid])[0], 1.2)
+    return -np.log(np.maximum(counts, 1e-9) / counts.max())
+
+
+def _cell_means(states: Samples, values: Samples, edges: np.ndarray, fewest: int = 1) -> tuple[np.ndarray, np.ndarray]:
+    """Return means over the states in each cell, (row, column, value), and errors; NaN with fewer than `fewest`."""
+    row, column = (np.searchsorted(edge, x, side="right") - 1 for edge, x in zip(edges, states.T))
+    inside = (np.minimum(row, column) >= 0) & (np.maximum(row, column) < CELLS)
+    cell = (row * CELLS + column)[inside]
+    few = np.bincount(cell, minlength=CELLS**2) < fewest
+    means = (np.where(few[:, None], np.nan, part) for part in conditional_means(values[inside], cell, CELLS**2))
+    mean, error = (part.reshape(CELLS, CELLS, -1) for part in means)
+    return mean, error

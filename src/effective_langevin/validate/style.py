@@ -16,6 +16,7 @@ from .._core.errors import ArgumentError
 from .._core.types import Matrix
 
 DATA, MODEL = "#0072B2", "#D55E00"  # two colours that all kinds of colour vision tell apart (Okabe and Ito)
+GREY: dict[str, Any] = {"color": "#888888", "linewidth": 0.8}  # a line at zero
 WIDTH = 9.4
 _BELOW = 0.05  # a band that would reach zero on a logarithmic scale ends at this fraction of the curve
 STYLE = Path(__file__).with_name("report.mplstyle")

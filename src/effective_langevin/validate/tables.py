@@ -1,216 +1,253 @@
-"""The tables of the report, as texts ready to be shown."""
+"""The tables of the report: headings and rows of texts, ready to be shown."""
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from markupsafe import Markup
 
-from .._core.format import after_number, count, digits, listed, plus_minus, short, typeset, with_unit
+from .._core.format import after_number, count, digits, listed, plus_minus, rows_of, short, typeset, with_unit
 from .._core.types import Matrix
-from ..estimate.mobility.evidence import Estimate
-from ..model import LangevinModel
 from ..statistics.integral_time import integral_time
-from .validation import Validation
-from .validation import metric_rows as listed_metrics
+from .curves import Curve
+from .findings.describe_model import ModelDescription
+from .validation import Validation, metric_rows
 from .views import worst
 
 MOST_MATRIX = 12
 MOST_ROWS = 20
 _MOST_FIELDS = 3
 _ALL_ENTRIES = 2
+_DIFFERENCE = "difference in s.e."
 
-# The test that judges each metric.
-_JUDGED_BY = {
-    "stein_error": "score",
-    "pdf_kl_mean": "steady state",
-    "pdf_kl_max": "steady state",
-    "covariance_error": "steady state",
-    "acf_rmse": "time scales",
-    "increment_error": "increments",
-    "pdf_kl_original": "original variables",
+# The test that judges each metric, and what the metric is.
+_METRICS = {
+    "mobility_error": ("", "distance of Φ from the exact mobility, relative"),
+    "stein_error": ("score", "violation of Stein's identity ⟨s xᵀ⟩ = −1, held-out samples"),
+    "pdf_kl_mean": ("steady state", "KL divergence of densities, mean over variables (nats)"),
+    "pdf_kl_max": ("steady state", "the same, worst variable (nats)"),
+    "acf_rmse": ("time scales", "difference of autocorrelations, rms over variables and lags"),
+    "covariance_error": ("steady state", "distance of the covariance matrices, relative"),
+    "increment_error": ("increments", "largest relative difference of mean squared increments"),
+    "pdf_kl_original": ("original variables", "KL divergence in the variables of the series, worst (nats)"),
 }
 _READING = {"ok": "good", "note": "undecided", "warning": "care", "stop": "poor"}
 
-MEANING = {
-    "mobility_error": "distance of Φ from the exact mobility, relative",
-    "stein_error": "violation of Stein's identity ⟨s xᵀ⟩ = −1 on held-out samples",
-    "pdf_kl_mean": "KL divergence of one-variable densities, data from model, mean over variables (nats)",
-    "pdf_kl_max": "the same, worst variable (nats)",
-    "acf_rmse": "difference of autocorrelations, rms over variables and lags",
-    "covariance_error": "distance of the covariance matrices, relative",
-    "increment_error": "largest relative difference of mean squared increments over 1, 2, 4 and 8 sampling intervals",
-    "pdf_kl_original": "KL divergence of densities in the variables of the series, transforms undone, worst (nats)",
-}
+
+@dataclass(frozen=True)
+class Table:
+    """A table: the first cell of a row is its heading, cells at `left` are words, the others numbers.
+
+    `columns` are headings of single columns, or (heading, headings beneath it).
+    """
+
+    title: str
+    columns: Sequence[str | tuple[str, Sequence[str]]]
+    rows: Sequence[Sequence[Any]]
+    left: tuple[int, ...] = ()
+    kind: str = "wide"
+    captioned: bool = False
+
+    @property
+    def beneath(self) -> list[str]:
+        """The headings of the second line."""
+        return [heading for column in self.columns if isinstance(column, tuple) for heading in column[1]]
 
 
-def matrices(validation: Validation) -> list[dict[str, Any]]:
+def matrices(validation: Validation) -> list[Table]:
     """Phi with errors and 95 % intervals, its parts and Sigma with errors; the exact Phi where it is known."""
     mobility, names = validation.model.mobility, validation.model.names
-    tables = [{"title": "Mobility Φ", **table(mobility.matrix, mobility.standard_error, names, mobility.interval())}]
+    tables = [_matrix("Mobility Φ", mobility.matrix, names, mobility.standard_error, mobility.interval())]
     if validation.exact_mobility is not None:
-        tables.append({"title": "Exact mobility", **table(validation.exact_mobility, None, names)})
-    parts = [("Noise factor Σ", mobility.noise_factor, mobility.noise_factor_error)]
-    if len(names) > 1:
-        parts = [
-            (Markup("Diffusion Φ<sub>S</sub>"), mobility.symmetric, mobility.symmetric_error),
-            (Markup("Circulation Φ<sub>A</sub>"), mobility.antisymmetric, mobility.antisymmetric_error),
-            *parts,
-        ]
-    return tables + [{"title": title, **table(matrix, error, names)} for title, matrix, error in parts]
-
-
-def table(
-    matrix: Matrix,
-    error: Matrix | None,
-    names: tuple[str, ...],
-    interval: tuple[Matrix, Matrix] | None = None,
-    write: Any = None,
-) -> dict[str, Any]:
-    """Write a matrix as rows of texts, with its errors and, in smaller letters, intervals."""
-    spread = np.zeros_like(matrix) if error is None else error
-    rows = []
-    for i, name in enumerate(names):
-        cells = [write(v) if write else plus_minus(v, e) for v, e in zip(matrix[i], spread[i])]
-        ends = [""] * len(names)
-        if interval is not None:  # with as many digits as the error has
-            ends = [" … ".join(digits(end[i, j], spread[i, j])[0] for end in interval) for j in range(len(names))]
-        rows.append((name, [(typeset(cell), typeset(end)) for cell, end in zip(cells, ends)]))
-    return {"names": names, "rows": rows}
-
-
-def stein(validation: Validation) -> dict[str, Any]:
-    """The Stein matrix on held-out samples."""
-    return table(validation.model.score.stein, None, validation.model.names, write="{:.3f}".format)
-
-
-def metric_rows(validation: Validation) -> list[dict[str, str]]:
-    """List every metric with its error, its sampling error, what it means and how its aspect was judged."""
-    judged = {f.name: _READING[f.level] for f in validation.verdict.findings if f.p is not None}
-    return [
-        {
-            "name": name,
-            "meaning": MEANING[name],
-            "value": typeset(plus_minus(value, error)),
-            "floor": "" if sampling is None else typeset(short(sampling)),
-            "level": judged.get(_JUDGED_BY.get(name, ""), "–"),
-        }
-        for name, value, error, sampling in listed_metrics(validation.metrics)
+        tables.append(_matrix("Exact mobility", validation.exact_mobility, names))
+    parts = [
+        (Markup("Diffusion Φ<sub>S</sub>"), mobility.symmetric, mobility.symmetric_error),
+        (Markup("Circulation Φ<sub>A</sub>"), mobility.antisymmetric, mobility.antisymmetric_error),
+        ("Noise factor Σ", mobility.noise_factor, mobility.noise_factor_error),
     ]
+    shown = parts if len(names) > 1 else parts[-1:]
+    return tables + [_matrix(title, matrix, names, error) for title, matrix, error in shown]
 
 
-def variable_rows(validation: Validation) -> list[dict[str, Any]]:
+def _matrix(
+    title: str,
+    matrix: Matrix,
+    names: Sequence[str],
+    error: Matrix | None = None,
+    interval: tuple[Matrix, Matrix] | None = None,
+) -> Table:
+    """Write a matrix with its errors and, in smaller letters and with as many digits, intervals."""
+    spread = np.zeros_like(matrix) if error is None else error
+
+    def cell(i: int, j: int) -> str:
+        text = typeset(plus_minus(matrix[i, j], spread[i, j]))
+        if interval is None:
+            return text
+        ends = typeset(" … ".join(digits(end[i, j], spread[i, j])[0] for end in interval))
+        return Markup("{}<br><small>{}</small>").format(text, ends)
+
+    rows = [[name, *(cell(i, j) for j in range(len(names)))] for i, name in enumerate(names)]
+    return Table(title, ["", *names], rows, kind="matrix", captioned=True)
+
+
+def stein(validation: Validation) -> Table:
+    """The Stein matrix on held-out samples."""
+    names, matrix = validation.model.names, validation.model.score.stein
+    rows = [[name, *(typeset(f"{v:.3f}") for v in row)] for name, row in zip(names, matrix)]
+    return Table("⟨s xᵀ⟩", ["", *names], rows, kind="matrix", captioned=True)
+
+
+def metrics(validation: Validation) -> Table:
+    """List every metric with its error, its sampling error, how far beyond that it is, and its reading."""
+    judged = {f.name: _READING[f.level] for f in validation.verdict.findings if f.p is not None}
+    rows = []
+    for name, value, error, sampling in metric_rows(validation.metrics):
+        test, meaning = _METRICS[name]
+        reading = judged.get(test, "–")
+        rows.append(
+            [
+                Markup("<code>{}</code><br><small>{}</small>").format(name, meaning),
+                typeset(plus_minus(value, error)),
+                "–" if sampling is None else typeset(short(sampling)),
+                typeset(f"{(value - (sampling or 0.0)) / error:.1f}") if error > 0 else "–",
+                Markup('<span class="rating {0}">{0}</span>').format(reading),
+            ]
+        )
+    columns = ["Metric", "Value ± s.e.", "Sampling error", "Beyond it, in s.e.", "Reading"]
+    return Table("Metrics", columns, rows, left=(4,), kind="wide metrics")
+
+
+def _difference(curve: Curve, place: Any) -> str:
+    """Write model minus data in standard errors of the difference."""
+    if curve.data_error is None or curve.model_error is None:
+        return "–"
+    gap, error = curve.model[place] - curve.data[place], np.hypot(curve.data_error[place], curve.model_error[place])
+    return typeset(f"{gap / error:+.1f}") if np.isfinite(gap) and error > 0 else "–"
+
+
+def variables(validation: Validation) -> Table:
     """Give moments and integral times of data and model, variable by variable or field by field."""
     curves = validation.curves
     acf, kl, spread, times = (curves["acf"], curves["pdf"]["kl"], curves["std"].data, curves["integral_time"].data)
-    columns = {"mean": spread, "std": spread, "integral_time": times}  # the size that sets the digits of each
-    return [
-        {
-            "name": acf.labels[v],
-            "unit": str(acf["unit"][v]),
-            "kl": typeset(short(float(kl[v]))),
-            "acf": typeset(short(float(acf["rmse"][v]))),
-            "sides": [
-                typeset(digits(float(side[v]), 0.1 * float(size[v]))[0])
-                for key, size in columns.items()
-                for side in (curves[key].data, curves[key].model)
-            ],
-        }
-        for v in worst(acf["rmse"], MOST_ROWS)
-    ]
+    sizes = {"mean": spread, "std": spread, "integral_time": times}  # what sets the digits of each
+    rows = []
+    for v in worst(acf["rmse"], MOST_ROWS):
+        row: list[str] = [with_unit(acf.labels[v], str(acf["unit"][v]))]
+        for key, size in sizes.items():
+            sides = (curves[key].data, curves[key].model)
+            row += [typeset(digits(float(side[v]), 0.1 * float(size[v]))[0]) for side in sides]
+            row.append(_difference(curves[key], v))
+        rows.append([*row, *(typeset(short(float(x[v]))) for x in (kl, acf["rmse"]))])
+    beneath = ("data", "model", _DIFFERENCE)
+    time = with_unit("Integral time", validation.comparison.time_unit)
+    columns = [validation.view.what, ("Mean", beneath), ("Standard deviation", beneath), (time, beneath)]
+    return Table("Variable by variable", [*columns, "KL", "ACF rms"], rows)
 
 
-def mode_rows(validation: Validation) -> list[dict[str, Any]]:
+def modes(validation: Validation) -> Table | None:
     """Give share of variance, variances, integral times, ACF difference, Phi and its horizon of each leading mode."""
     acf, variance = validation.curves.get("mode_acf"), validation.curves.get("mode_variance")
     if acf is None or variance is None:
-        return []
-    found = validation.model.mobility.evidence.horizon
+        return None
+    found, unit = validation.model.mobility.evidence.horizon, validation.comparison.time_unit
     chosen = None if found is None or found.phi_by_mode is None else found.chosen
-    several, rows = len(variance.labels) > 1, []
+    rows = []
     for p, (c, k) in enumerate(zip(acf["channel"], acf["mode"])):
         if c >= _MOST_FIELDS:
             continue
         data, model = acf.data[:, p], acf.model[:, p]
         times = [float(integral_time(side, acf["lag"])) for side in (data, model)]
-        rows.append(
-            {
-                "name": f"{acf['field'][p]}, {k}" if several else str(k),
-                "share": f"{100 * acf['share'][p]:.0f} %",
-                "variance": [typeset(digits(float(side[c, k]))[0]) for side in (variance.data, variance.model)],
-                "time": [digits(value, 0.1 * times[0])[0] for value in times],
-                "acf": short(float(np.sqrt(np.mean((data - model) ** 2)))),
-                "phi": typeset(digits(float(variance["mobility"][c, k]))[0]),
-                "horizon": "" if chosen is None else short(float(chosen[k])),
-            }
-        )
-    return rows
+        row = [f"{acf['field'][p]}, {k}" if len(variance.labels) > 1 else str(k), f"{100 * acf['share'][p]:.0f} %"]
+        row += [typeset(digits(float(side[c, k]))[0]) for side in (variance.data, variance.model)]
+        row += [_difference(variance, (c, k)), *(digits(value, 0.1 * times[0])[0] for value in times)]
+        row += [
+            short(float(np.sqrt(np.mean((data - model) ** 2)))),
+            typeset(digits(float(variance["mobility"][c, k]))[0]),
+        ]
+        rows.append(row if chosen is None else [*row, short(float(chosen[k]))])
+    time, per = with_unit("Integral time", unit), Markup("Φ<sub>k</sub> [1/{}]").format(unit or "time")
+    columns = ["Mode", "Share", ("Variance", ("data", "model", _DIFFERENCE)), (time, ("data", "model")), "ACF rms", per]
+    return Table("Mode by mode", columns if chosen is None else [*columns, "Horizon"], rows)
 
 
-def rare_rows(validation: Validation) -> list[dict[str, str]]:
+def rare(validation: Validation) -> Table:
     """Give the levels that 1 % of the data lie beyond, and the mean time from one crossing of them to the next."""
-    curve = validation.curves["rare_return_time"]
+    curve, rows = validation.curves["rare_return_time"], []
 
     def time(values: np.ndarray, errors: np.ndarray | None, place: tuple[int, int]) -> str:
         value, error = float(values[place]), None if errors is None else float(errors[place])
         return typeset(plus_minus(value, error)) if np.isfinite(value) else "–"
 
-    return [
-        {
-            "name": name,
-            "level": f"{('below', 'above')[k]} {typeset(short(float(curve['levels'][v, k])))}"
-            f"{after_number(str(curve['unit'][v]))}",
-            "data": time(*curve.sides[0], (v, k)),
-            "model": time(*curve.sides[1], (v, k)),
-        }
-        for v, name in enumerate(curve.labels)
-        for k in (1, 0)
-    ]
+    for v, name in enumerate(curve.labels):
+        for k, side in ((1, "above"), (0, "below")):
+            level = f"{side} {typeset(short(float(curve['levels'][v, k])))}{after_number(str(curve['unit'][v]))}"
+            rows.append([name, level, *(time(*s, (v, k)) for s in curve.sides), _difference(curve, (v, k))])
+    times = (with_unit("Return time", validation.comparison.time_unit), ("data", "model", _DIFFERENCE))
+    return Table("Return times", [validation.view.what, "Event", times], rows, left=(1,))
 
 
-def agreement(validation: Validation) -> dict[str, Any]:
-    """Give what every estimator says at dt, 2 dt, 4 dt: entries of Phi if they are few, and distances from that used.
+def agreement(validation: Validation) -> Table:
+    """Give what every estimator says at dt, 2 dt, 4 dt: distances from the Phi used, and its entries if they are few.
 
     The one used comes first; there are no rows if there is nothing beside it.
     """
     model, found = validation.model, validation.model.mobility.evidence.agreement
     names = model.names if model.dimension <= _ALL_ENTRIES else ()
     pairs = [(i, j) for i in range(len(names)) for j in range(len(names))]
-    estimates = found.estimates if found else ()
-    rows = [_agreement_row(model, estimate, pairs) for estimate in estimates] if len(estimates) > 1 else []
-    if rows:
-        rows[0]["distance"] = "used"
+    used, standard, rows = model.mobility.matrix, model.standardizer.mobility_to_standard, []
+    for row in found.estimates if found and len(found.estimates) > 1 else ():
+        errors = np.hypot(row.standard_error, row.discretisation_error)
+        gap, noise, size = (float(np.linalg.norm(standard(m))) for m in (row.phi - used, errors, used))
+        distance = f"{plus_minus(100 * gap / size, 100 * noise / size)} %" if rows else "used"
+        entries = [typeset(plus_minus(float(row.phi[p]), float(row.standard_error[p]))) for p in pairs]
+        rows.append([row.estimator, f"{row.dt:g}{after_number(model.time_unit)}", distance, *entries])
     headings = [f"Φ({names[i]}, {names[j]})" for i, j in pairs]
-    return {"names": headings, "rows": rows, "disagreement": found.disagreement if found else ""}
+    return Table(
+        "Agreement of estimators", ["Estimator", "Sampling", "Distance", *headings], rows, kind="wide agreement"
+    )
 
 
-def _agreement_row(model: LangevinModel, row: Estimate, pairs: list[tuple[int, int]]) -> dict[str, Any]:
-    """Write one estimate: its entries with sampling errors, its distance from the Phi used with all its errors."""
-    used, errors = model.mobility.matrix, np.hypot(row.standard_error, row.discretisation_error)
-    standard = model.standardizer.mobility_to_standard
-    gap, noise, size = (float(np.linalg.norm(standard(m))) for m in (row.phi - used, errors, used))
-    return {
-        "estimator": row.estimator,
-        "dt": f"{row.dt:g}{after_number(model.time_unit)}",
-        "entries": [typeset(plus_minus(float(row.phi[p]), float(row.standard_error[p]))) for p in pairs],
-        "distance": f"{plus_minus(100 * gap / size, 100 * noise / size)} %",
-    }
+def closures(validation: Validation) -> Table | None:
+    """Give the held-out score of each closure that was tried."""
+    choice = validation.model.mobility.evidence.choice
+    if choice is None or not choice.candidates:
+        return None
+    rows = [[row["closure"], row["loss"], row["excess"]] for row in choice.rows()]
+    return Table("Choice of the closure", ["Closure", "Energy score", "Above the best"], rows)
 
 
-def facts(validation: Validation) -> dict[str, str]:
-    """Say what was fitted and compared, as rows of a table."""
+def relaxation(validation: Validation, description: ModelDescription) -> list[Table]:
+    """Give relaxation times, and rotations where there are some."""
+    unit, place = validation.comparison.time_unit, "Where" if validation.model.space.channels else "Variables"
+    rows = [[row["where"], row["time"], row["period"] or "–"] for row in description.timescale_rows()]
+    tables = [Table(with_unit("Relaxation", unit), [place, "Time", "Period"], rows, kind="wide", captioned=True)]
+    turns = [[row["plane"], row["frequency"], row["period"]] for row in description.rotation_rows()]
+    columns = ["Plane", f"Radians per {unit or 'unit of time'}", with_unit("Period", unit)]
+    title = Markup("Rotations by Φ<sub>A</sub>")
+    return [*tables, Table(title, columns, turns, kind="wide", captioned=True)] if turns else tables
+
+
+def facts(validation: Validation) -> Table:
+    """Say what was fitted and compared."""
     model, sizes = validation.model, validation.comparison
     unit, pieces = after_number(sizes.time_unit), count(sizes.segments, "segment")
     stepper, step = type(model.default_stepper).__name__, f"{model.automatic_step():.3g}{unit}"
     kind = model.provenance.get("score", {}).get("kind", "unknown")
-    return {
+    learned = f"{kind}, smoothing width {model.score.noise_level:g}"
+    rows = {
         "Variables": listed([with_unit(n, u) for n, u in zip(sizes.names, sizes.units)]),
         "Data": f"{count(sizes.samples, 'sample')} in {pieces}, {count(sizes.dropped, 'row')} dropped",
         "Sampling interval": f"{sizes.dt:g}{unit}",
         "Time covered": f"{sizes.duration:,.6g}{unit}",
         "Simulation": f"{count(sizes.model_samples, 'sample')} in {count(sizes.members, 'member')}",
         "Integrator": f"{stepper}, by default in steps of {step}",
-        "Score": "Gaussian, as good as the learned one"
-        if model.score.gaussian_used
-        else f"{kind}, smoothing width {model.score.noise_level:g}",
+        "Score": "Gaussian, as good as the learned one" if model.score.gaussian_used else learned,
         "Mobility": model.mobility.method,
     }
+    return Table("What was compared", (), list(rows.items()), left=(1,), kind="facts")
+
+
+def provenance(validation: Validation) -> Table:
+    """Say how the model was fitted."""
+    return Table("How the model was fitted", (), rows_of(validation.model.provenance), left=(1,), kind="facts")

@@ -30,7 +30,8 @@ from .findings.notes import relative_error
 from .findings.verdict import Verdict, judge
 from .settle import Settling, simulate_steadily
 from .sides import Comparison, OriginalVariables, Sides, with_sampling_errors
-from .views import VariablesView, View
+from .variables_view import VariablesView
+from .views import View
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -124,16 +125,6 @@ class Validation:
     def original(self) -> OriginalVariables | None:
         """The comparison in the variables of the series, for a model that was fitted with `preprocess`."""
         return self._sides.original
-
-    @property
-    def integral_times(self) -> np.ndarray:
-        """Integral time of each variable of the data."""
-        return np.array(self.comparison.integral_times)
-
-    @property
-    def diverged(self) -> int:
-        """Number of simulated members that diverged and were left out."""
-        return self.comparison.diverged
 
     @property
     def _sides(self) -> Sides:

@@ -13,7 +13,7 @@ import numpy as np
 
 from ..._core.format import listed, plus_minus, short
 from ...diagnose import Finding
-from ...diagnose.findings.finding import Level, Quantity
+from ...diagnose.finding import Level, Quantity
 from ...statistics.joint_tests import holm
 from ...statistics.resampling import FALSE_ALARM
 from . import aspects, notes

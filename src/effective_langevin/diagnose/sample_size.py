@@ -2,14 +2,14 @@
 
 import numpy as np
 
-from ..._core.format import count, listed, measured, percent
-from ..moments import SeriesMoments
-from ..thresholds import THRESHOLDS
+from .._core.format import count, listed, measured, percent
 from .finding import LEVELS, Finding, Quantity
+from .moments import SeriesMoments
+from .thresholds import THRESHOLDS
 
 
-def gaps(moments: SeriesMoments) -> Finding:
-    """What was dropped, and how many of the lagged pairs that costs."""
+def check_gaps(moments: SeriesMoments) -> Finding:
+    """Say what was dropped, and how many of the lagged pairs that costs."""
     series, pairs = moments.series, moments.lagged.pairs.sum(axis=0)
     lag = int(np.searchsorted(moments.lags, moments.times.max() / series.dt).clip(1, len(moments.lags) - 1))
     lost, segments, longest = 1 - pairs[lag] / pairs[0], len(series.segments), max(len(s) for s in series.segments)
@@ -33,8 +33,8 @@ def gaps(moments: SeriesMoments) -> Finding:
     return Finding("gaps", "note" if series.dropped else "ok", meaning, advice, numbers)
 
 
-def sample_size(moments: SeriesMoments) -> Finding:
-    """Integral times, effective sample size, and what that means for a covariance matrix of this dimension."""
+def check_sample_size(moments: SeriesMoments) -> Finding:
+    """Give integral times, effective sample size, and what that means for a covariance matrix of this dimension."""
     series, times, errors = moments.series, moments.times, moments.time_errors
     slowest, fastest = int(np.argmax(times)), int(np.argmin(times))
     independent = moments.effective_samples
@@ -66,8 +66,8 @@ def sample_size(moments: SeriesMoments) -> Finding:
     return Finding("sample size", level, meaning, advice, numbers)
 
 
-def redundancy(moments: SeriesMoments) -> Finding:
-    """Directions in which nothing moves."""
+def check_redundancy(moments: SeriesMoments) -> Finding:
+    """Find directions in which nothing moves."""
     values, vectors = np.linalg.eigh(moments.lagged.mean()[0])
     share = np.maximum(values, 0) / values.sum()
     kept = min(int(np.searchsorted(np.cumsum(share[::-1]), 0.99) + 1), len(values))

@@ -1,0 +1,200 @@
+"""Every variable on its own."""
+
+from collections.abc import Sequence
+from functools import cached_property, partial
+from typing import cast
+
+import numpy as np
+from scipy.ndimage import gaussian_filter
+
+from ..data import TimeSeries
+from ..statistics.basins import basin_shares
+from ..statistics.densities import BINS, SeriesStatistics, pair_histogram
+from ..statistics.step_profiles import StateBins, step_profiles
+from .curves import Curve, LazyCurves, basin_name
+from .sides import OriginalVariables, Pair
+from .state_fields import field_arrows, field_profiles
+from .views import MOST_PANELS, Coords, OfWeights, View, pair_curve, tail_curve, variable_coords, with_errors, worst
+
+_MOST_ROWS = 6
+_MOST_PAIRS = 6
+_MOST_ENTRIES = 9
+_CROSS_DIMENSIONS = 4
+_PLANE = 2  # variables: up to so many, drift and current are drawn whatever the closure
+_STEP_TIME = 0.1  # of the shortest integral time
+# Bins are joined for the eye until they hold enough samples; joint densities need more of them.
+_BIN_GROUPS, _BIN_SAMPLES = (2, 4, 5, 8, 10), 100
+_PAIR_GROUPS, _PAIR_SAMPLES = (5, 10), 20_000
+
+
+class VariablesView(View):
+    """Every variable on its own; of many, figures show those that differ most."""
+
+    what = "Variable"
+    curve_names = (
+        *View.curve_names,
+        *("cross_correlation", "step_size", "original_pdf", "original_tails", "field_profiles", "field_arrows"),
+    )
+
+    def subject(self) -> str:
+        """Name the variables, or count them."""
+        model = self.model
+        return ", ".join(model.names) if model.dimension <= _MOST_ROWS else f"{model.dimension} variables"
+
+    def curves(self) -> LazyCurves:
+        """Return all curves, each computed when it is first asked for."""
+        known = self.sides.original.data.names if self.sides.original else ()
+        angles = [name for name in (self.model.names[k] for k in self.model.space.angles) if name in known]
+        makers = {name: getattr(self, name) for name in self.curve_names}
+        return LazyCurves({**makers, **{basin_name(name): partial(self._basins, name) for name in angles}})
+
+    @property
+    def acfs(self) -> Sequence[OfWeights]:
+        """The autocorrelations of data and model."""
+        return [s.acf for s in self.sides.statistics]
+
+    @property
+    def edges(self) -> np.ndarray:
+        """Bins of each variable."""
+        return self.sides.data_statistics.edges
+
+    @cached_property
+    def kl(self) -> np.ndarray:
+        """KL(data || model) of each variable."""
+        return self.sides.kl()
+
+    def labels(self, shown: Sequence[int] | None = None) -> Coords:
+        """Return names and units of the variables shown, by default all."""
+        return variable_coords(self.sides.data, range(self.sides.data.dimension) if shown is None else shown)
+
+    def pdf(self) -> Curve:
+        """Return the densities."""
+        return pdf_curve(self.sides)
+
+    def original_pdf(self) -> Curve | None:
+        """Return the densities in the variables of the series."""
+        return self.sides.original and pdf_curve(self.sides.original)
+
+    def original_tails(self) -> Curve | None:
+        """Return the densities in the variables of the series over their whole range."""
+        found = self.sides.original
+        if found is None:
+            return None
+        shown = worst(found.kl(), MOST_PANELS)
+        return tail_curve([s.stacked()[:, shown, None] for s in found.series], variable_coords(found.data, shown))
+
+    def cross_correlation(self) -> Curve | None:
+        """Return the correlations of pairs of variables."""
+        if not 1 < self.sides.data.dimension <= _CROSS_DIMENSIONS:
+            return None
+        coords = {**self.lags(), **self.labels(), "earlier": (("earlier",), list(self.sides.data.names))}
+        curves = with_errors(lambda s: s.correlation, self.sides.statistics)
+        return Curve(("lag", "variable", "earlier"), **curves, coords=coords, units={"lag": self.time_unit})
+
+    def step_size(self) -> Curve:
+        """Return the size of steps by state."""
+        standard = (series.map(self.sides.standard) for series in self.sides.series)
+        return step_curve(*standard, self.sides.integral_times.min())
+
+    def sample_path(self) -> Curve:
+        """Return a stretch of data and model."""
+        shown = worst(self.rmse, _MOST_ROWS)
+        pieces, times = self.stretches()
+        coords = {**times, **self.labels(shown)}
+        return Curve(
+            ("time", "variable"), *(p[:, shown] for p in pieces), coords=coords, units={"time": self.time_unit}
+        )
+
+    def pair_density(self) -> Curve | None:
+        """Return the joint densities of the pairs that Phi couples most; pairs of angles, not of their cos and sin."""
+        model, original = self.model, self.sides.original
+        shown = original if model.space.angles and original else self.sides
+        phi = np.abs(self.standard_mobility())
+        rows, columns = np.triu_indices(len(phi), 1)
+        pairs = [(int(rows[k]), int(columns[k])) for k in worst((phi + phi.T)[rows, columns], _MOST_PAIRS)]
+        if not pairs:
+            return None
+        edges, group = shown.data_statistics.edges, _PAIR_GROUPS[self.sides.data.n_samples < _PAIR_SAMPLES]
+        data, paths = (
+            [gaussian_filter(pair_histogram(s.stacked(), edges, i, j, group), 1.0) for i, j in pairs]
+            for s in shown.series
+        )
+        return pair_curve(data, paths, edges[:, ::group], pairs, shown.data.names, shown.data.units)
+
+    def field_profiles(self) -> Curve | None:
+        """Return drift, current and diffusion by state."""
+        return field_profiles(self.model, self._own_data()) if self._has_plane else None
+
+    def field_arrows(self) -> Curve | None:
+        """Return drift and current in the plane of two variables."""
+        return field_arrows(self.model, self._own_data()) if self._has_plane else None
+
+    @property
+    def _has_plane(self) -> bool:
+        return self.model.fields is not None or self.model.dimension <= _PLANE
+
+    def _own_data(self) -> TimeSeries | None:
+        """Return the data in the variables of the equation: angles, not their cos and sin."""
+        original: OriginalVariables | None = self.sides.original
+        return self.sides.data if not self.model.space.angles else original and original.data
+
+    def mobility_by_horizon(self) -> Curve | None:
+        """Return the largest entries of Phi(T); beside a current that depends on the state, of the diffusion."""
+        model, found = self.model, self.model.mobility.evidence.horizon
+        if found is None or found.phi is None:
+            return None
+        matrix, symbol = (model.mobility.matrix, "Φ") if model.fields is None else (model.mobility.symmetric, "D")
+        size = np.abs(self.standard_mobility(matrix))
+        rows, columns = np.divmod(worst(size.ravel(), _MOST_ENTRIES), len(size))
+        curves = found.phi[:, rows, columns]
+        used = np.broadcast_to(matrix[rows, columns], curves.shape)
+        chosen = np.nan if found.chosen is None else found.chosen[0]
+        coords = {
+            "horizon": (("horizon",), found.horizons),
+            "entry": (("entry",), [f"{model.names[i]}, {model.names[j]}" for i, j in zip(rows, columns)]),
+            "row": (("entry",), [model.names[i] for i in rows]),
+            "column": (("entry",), [model.names[j] for j in columns]),
+            "chosen": (("entry",), np.full(len(rows), chosen, float)),
+            "symbol": ((), symbol),
+        }
+        error = None if found.standard_error is None else found.standard_error[:, rows, columns]
+        errors = (None, None) if error is None else (error, np.zeros(curves.shape))
+        return Curve(("horizon", "entry"), curves, used, *errors, coords, {"horizon": model.time_unit})
+
+    def _basins(self, name: str) -> Curve:
+        """Return how much of data and model lies in each basin of an angle."""
+        space, original = self.model.space, cast(OriginalVariables, self.sides.original)
+        column, place = self.model.names.index(name), original.data.names.index(name)
+        lowest, period = space.lowest[column], float(space.periods[column] or 0.0)
+        one, other = (series.stacked()[:, place] for series in original.series)
+        centres, (data, data_error), (model, model_error) = basin_shares(one, other, lowest, period)
+        coords = {"centre": (("basin",), centres), "angle": ((), name)}
+        return Curve(("basin",), data, model, data_error, model_error, coords, {"centre": self.model.units[column]})
+
+
+def pdf_curve(pair: Pair) -> Curve:
+    """Return the density of each variable, bins joined until they hold enough samples."""
+    samples, edges = pair.data.n_samples, pair.data_statistics.edges
+    bins = next((g for g in _BIN_GROUPS if samples * g >= BINS * _BIN_SAMPLES), _BIN_GROUPS[-1])
+
+    def density(side: SeriesStatistics, weights: np.ndarray) -> np.ndarray:
+        counts = side.histogram(weights)
+        density = counts / counts.sum(axis=1, keepdims=True) / np.diff(edges, axis=1)
+        return density.reshape(len(density), -1, bins).mean(axis=-1)
+
+    coords = variable_coords(pair.data, range(pair.data.dimension))
+    coords |= {"edges": (("variable", "edge"), edges[:, ::bins]), "kl": (("variable",), pair.kl())}
+    return Curve(("variable", "bin"), **with_errors(lambda s: partial(density, s), pair.statistics), coords=coords)
+
+
+def step_curve(data: TimeSeries, paths: TimeSeries, shortest: float) -> Curve:
+    """Return the mean squared steps of standardised series by state, relative to their mean.
+
+    They are taken over a tenth of the `shortest` integral time, which is mostly noise.
+    """
+    lag = min(max(1, round(_STEP_TIME * shortest / data.dt)), min(len(s) for s in paths.segments) - 1)
+    bins = StateBins.from_samples(data.stacked())
+    one, other = (step_profiles(s.segments, lag, bins) for s in (data, paths))
+    labels = variable_coords(data, range(data.dimension))
+    coords = {"by": (("by",), ["value", "radius"]), **labels, "tau": ((), lag * data.dt)}
+    return Curve(("by", "variable", "fifth"), one[0], other[0], one[1], other[1], coords, {"tau": data.time_unit})
