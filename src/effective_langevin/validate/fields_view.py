@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from scipy.ndimage import gaussian_filter
@@ -72,7 +73,7 @@ class FieldsView(View):
         """The autocorrelations at a point, pooled over the points, of data and model."""
         return [lambda w, m=m: fields.point_acf(m.mean(w), self.points) for m in self._moments]
 
-    def _of_modes(self, of: OfWeights) -> dict[str, np.ndarray]:
+    def _of_modes(self, of: OfWeights) -> dict[str, Any]:
         """Return a function of the covariances of modes for data and model, with errors."""
         return with_errors(lambda m: lambda weights: of(m.mean(weights)), self._moments)
 

@@ -7,11 +7,10 @@ into; `axes[0].figure.savefig("figure.png")` writes the figure.
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-import matplotlib
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.colors import LinearSegmentedColormap
-from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
+from matplotlib.dates import AutoDateLocator, ConciseDateFormatter, date2num
 from matplotlib.ticker import MaxNLocator, NullFormatter
 
 from . import style
@@ -137,7 +136,7 @@ def plot_sample_path(result: Any, ax: Any = None) -> np.ndarray:
     return axes
 
 
-def _draw_path(axes: Sequence[Axes], curve: Curve, v: int, stacked: bool = False) -> None:
+def _draw_path(axes: Any, curve: Curve, v: int, stacked: bool = False) -> None:
     """Draw one variable of data and model on one scale."""
     pieces, unit = [curve.data[:, v], curve.model[:, v]], str(curve["unit"][v])
     low, high = min(p.min() for p in pieces), max(p.max() for p in pieces)
@@ -164,10 +163,10 @@ def _time_axis(ax: Axes, curve: Curve, dated: bool) -> np.ndarray:
     locator = AutoDateLocator(maxticks=6)
     ax.xaxis.set_major_locator(locator)
     ax.xaxis.set_major_formatter(ConciseDateFormatter(locator))
-    return matplotlib.dates.date2num(curve["date"])
+    return date2num(curve["date"])
 
 
-def _draw_space_time(axes: Sequence[Axes], curve: Curve, c: int, *, bar: bool) -> None:
+def _draw_space_time(axes: Any, curve: Curve, c: int, *, bar: bool) -> None:
     """Draw one field (time, point), data above model, on one diverging scale about the mean of all."""
     pieces = [curve.data[:, c], curve.model[:, c]]
     centre = np.mean([field.mean() for side in (curve.data, curve.model) for field in np.moveaxis(side, 1, 0)])

@@ -119,7 +119,7 @@ def render(validation: Validation, drawn: dict[str, Figure]) -> str:
         validation=validation,
         model=model,
         tables=tables,
-        facts=dict(tables.facts(validation).rows),
+        facts={row[0]: row[1] for row in tables.facts(validation).rows},
         headline=headline,
         verdict=sentences,
         judged=[_finding(f, model.names) for f in validation.verdict.findings],

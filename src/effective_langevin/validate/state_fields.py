@@ -8,7 +8,7 @@ The data's own estimates are increments over one sampling interval h, binned by 
 They are biased at coarse sampling, where the model's fields need not be.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from itertools import islice
 from typing import NamedTuple
 
@@ -57,25 +57,33 @@ def plane(model: LangevinModel) -> tuple[int, int]:
 
 def field_profiles(model: LangevinModel, data: TimeSeries | None) -> Curve:
     """Return drift and D of one variable, or nu and D of two, by state, in bins of equally many samples."""
-    states = _thinned(model, data)
-    found = _steps(model, data)
-    drawn = _profiles(model, states)
-    parts = [_of_model(model, states, profile) for profile in drawn]
-    measured = [_of_data(found, profile, part[0], model.dt) for profile, part in zip(drawn, parts)]
-    names, units, per = model.names, model.units, model.time_unit
+    states, found, dt = _thinned(model, data), _steps(model, data), model.dt
+    measured = {} if found is None else {"drift": found.steps / dt, "diffusion": found.steps**2 / (2 * dt)}
+    measured |= {} if found is None else {"current": found.velocities}
+    drawn, rows, empty = _profiles(model, states), [], np.full((2, BINS), np.nan)
+    for quantity, entry, axis in drawn:
+        edges, field = equal_bins(states[:, axis], BINS), FIELDS[quantity]
+        cell = np.searchsorted(edges, states[:, axis])
+        (state, mean), (_, error) = _means([states[:, axis], field(model, states, entry)], cell)
+        some = slice(None, None, max(1, len(states) // _DRAWN_AT))
+        replicas = [field(m, states[some], entry) for m in islice(model.replicas(), _DRAWN)]
+        spread = np.std(_means(replicas, cell[some])[0], axis=0) if replicas else 0.0
+        one, one_error = empty
+        if found is not None:
+            beside = np.searchsorted(edges, found.states[:, axis])
+            (one,), (one_error,) = _means([measured[quantity][:, entry]], beside)
+        rows.append((state, one, mean, one_error, np.hypot(error, spread)))
+    state, *values = (np.array(part) for part in zip(*rows))
+    places = {"variable": [p.entry for p in drawn], "against": [p.axis for p in drawn]}
     coords = {
-        "state": (("profile", "bin"), np.array([part[1] for part in parts])),
-        "quantity": (("profile",), [profile.quantity for profile in drawn]),
-        "variable": (("profile",), [names[profile.entry] for profile in drawn]),
-        "unit": (("profile",), [units[profile.entry] for profile in drawn]),
-        "against": (("profile",), [names[profile.axis] for profile in drawn]),
-        "against_unit": (("profile",), [units[profile.axis] for profile in drawn]),
-        "interval": ((), model.dt),
+        "state": (("profile", "bin"), state),
+        "quantity": (("profile",), [p.quantity for p in drawn]),
+        **{key: (("profile",), [model.names[k] for k in at]) for key, at in places.items()},
+        "unit": (("profile",), [model.units[k] for k in places["variable"]]),
+        "against_unit": (("profile",), [model.units[k] for k in places["against"]]),
+        "interval": ((), dt),
     }
-    data_side, data_error = (np.array(side) for side in zip(*measured))
-    values = data_side, np.array([part[2] for part in parts])
-    errors = data_error, np.array([part[3] for part in parts])
-    return Curve(("profile", "bin"), *values, *errors, coords=coords, units={"interval": per})
+    return Curve(("profile", "bin"), *values, coords=coords, units={"interval": model.time_unit})
 
 
 def field_arrows(model: LangevinModel, data: TimeSeries | None) -> Curve | None:
@@ -120,32 +128,10 @@ def _profiles(model: LangevinModel, states: Samples) -> list[_Profile]:
     return found + [_Profile("diffusion", k, k) for k in (i, j) if varies]
 
 
-def _of_model(model: LangevinModel, states: Samples, profile: _Profile) -> tuple[np.ndarray, ...]:
-    """Return edges of the bins, mean states, mean values of the model and their errors."""
-    edges, value = equal_bins(states[:, profile.axis], BINS), FIELDS[profile.quantity]
-    cell = np.searchsorted(edges, states[:, profile.axis])
-    values = np.column_stack([states[:, profile.axis], value(model, states, profile.entry)])
-    mean, of_states = conditional_means(values, cell, BINS)
-    some = slice(None, None, max(1, len(states) // _DRAWN_AT))
-    drawn = [value(m, states[some], profile.entry) for m in islice(model.replicas(), _DRAWN)]
-    spread = np.std(conditional_means(np.array(drawn).T, cell[some], BINS)[0], axis=1) if drawn else 0.0
-    return edges, mean[:, 0], mean[:, 1], np.hypot(of_states[:, 1], spread)
-
-
-def _of_data(found: _Steps | None, profile: _Profile, edges: np.ndarray, dt: float) -> tuple[np.ndarray, np.ndarray]:
-    """Return means over the increments of the data and their errors."""
-    if found is None:
-        empty = np.full(BINS, np.nan)
-        return empty, empty
-    steps = found.steps[:, profile.entry]
-    values = {
-        "drift": lambda: steps / dt,
-        "diffusion": lambda: steps**2 / (2 * dt),
-        "current": lambda: found.velocities[:, profile.entry],
-    }[profile.quantity]()
-    cell = np.searchsorted(edges, found.states[:, profile.axis])
-    mean, error = conditional_means(values[:, None], cell, BINS)
-    return mean[:, 0], error[:, 0]
+def _means(values: Sequence[np.ndarray], cell: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return means of quantities in each bin and their errors, (value, bin)."""
+    mean, error = conditional_means(np.array(values).T, cell, BINS)
+    return mean.T, error.T
 
 
 FIELDS: dict[str, Callable[[LangevinModel, Samples, int], np.ndarray]] = {

@@ -93,8 +93,8 @@ class VariablesView(View):
 
     def step_size(self) -> Curve:
         """Return the size of steps by state."""
-        standard = (series.map(self.sides.standard) for series in self.sides.series)
-        return step_curve(*standard, self.sides.integral_times.min())
+        data, paths = (series.map(self.sides.standard) for series in self.sides.series)
+        return step_curve(data, paths, self.sides.integral_times.min())
 
     def sample_path(self) -> Curve:
         """Return a stretch of data and model."""
