@@ -14,7 +14,6 @@ import numpy as np
 from .._core.timeunits import SECONDS, canonical
 from .._core.types import Matrix, Samples
 from ..data import TimeSeries
-from ..data.io.dates import count_dates
 from ..model import LangevinModel
 from ..statistics.densities import BINS, INCREMENT_LAGS
 from ..statistics.integral_time import integral_time
@@ -200,6 +199,8 @@ def dates_of(series: TimeSeries, times: np.ndarray) -> np.ndarray | None:
     unit = canonical(series.time_unit)
     if not series.calendar or unit not in SECONDS:
         return None
+    from ..data.io.dates import count_dates  # needs pandas, which takes a second to import
+
     dates = count_dates(times, unit, "1970-01-01", series.calendar)
     return dates if dates.dtype.kind == "M" else None
 
