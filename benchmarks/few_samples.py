@@ -3,8 +3,9 @@
     python -m benchmarks.few_samples
 
 Writes benchmarks/results/few_samples.json: how often the intervals of Phi and of the slowest relaxation time hold the
-exact values, for a process of one variable and the one of three of `benchmarks.coverage`, at five samples per unit of
-time, with a Gaussian score.
+exact values, and how often Phi of two halves of a record of twice that length agree within 95 % limits of their errors
+(Student's law), for a process of one variable and the one of three of `benchmarks.coverage`, at five samples per unit
+of time, with a Gaussian score.
 """
 
 import json
@@ -15,6 +16,7 @@ import numpy as np
 from scipy.linalg import expm
 
 import effective_langevin as el
+from effective_langevin.statistics.resampling import student_limit
 
 from .coverage import COVARIANCE, DRIFT
 
@@ -36,11 +38,13 @@ def paths(drift: np.ndarray, covariance: np.ndarray, count: int, samples: int, s
 
 
 def measure(drift: np.ndarray, covariance: np.ndarray, independent: int, count: int = REPLICAS) -> dict:
-    """How often the intervals hold, and the mean number of blocks."""
+    """How often the intervals hold and halves agree, and the mean number of blocks."""
     slowest = float(np.max(np.diag(np.linalg.solve(drift, covariance)) / np.diag(covariance)))
     exact, time = drift @ covariance, 1 / np.linalg.eigvals(drift).real.min()
-    held, timed, blocks = [], [], []
-    for values in paths(drift, covariance, count, max(100, round(2 * independent * slowest / DT))):
+    held, timed, found = [], [], []
+    samples = max(100, round(2 * independent * slowest / DT))
+    records = paths(drift, covariance, count // 2, 2 * samples)
+    for values in records.reshape(count, samples, -1):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             model = el.fit(
@@ -50,15 +54,23 @@ def measure(drift: np.ndarray, covariance: np.ndarray, independent: int, count: 
         held.append((low <= exact) & (high >= exact))
         low, high = model.timescales().interval()
         timed.append(low[0] <= time <= high[0])
-        blocks.append(model.mobility.evidence.blocks)
+        found.append(model.mobility)
+    agree = [_agree(*halves) for halves in zip(found[::2], found[1::2])]
     return {
         "replicas": count,
-        "blocks": float(np.mean(blocks)),
+        "blocks": float(np.mean([phi.evidence.blocks for phi in found])),
         "phi_mean": float(np.mean(held)),
         "phi_least": float(np.mean(held, axis=0).min()),
         "phi_most": float(np.mean(held, axis=0).max()),
         "relaxation": float(np.mean(timed)),
+        "halves_agree": float(np.mean(agree)),
     }
+
+
+def _agree(first: el.Mobility, second: el.Mobility) -> np.ndarray:
+    """Whether each entry differs by less than the 95 % limit of both errors."""
+    limit = student_limit(first.evidence.blocks + second.evidence.blocks - 1, 0.95)
+    return np.abs(first.matrix - second.matrix) < limit * np.hypot(first.standard_error, second.standard_error)
 
 
 if __name__ == "__main__":

@@ -214,7 +214,7 @@ def test_integrated_response_solves_the_exact_identity():
     response = np.array([-expm(-A * t) @ wrong.T for t in tau])
     lags, pairs = np.arange(13), np.ones((1, 13))
     moments = Moments(
-        LaggedMoments(lags, correlation[None], pairs), LaggedMoments(lags, response[None], pairs), 0.02, True
+        LaggedMoments(lags, correlation[None], pairs), LaggedMoments(lags, response[None], pairs), 0.02, 1, True
     )
     # The cubic spline's error is of order h^4: 1.6e-7.
     by_horizon = moments.phi_by_horizon(np.ones(1), NONE.symmetry)

@@ -129,7 +129,10 @@ def exact_moments(process, lags=LAGS, groups=4):
     response = -correlation @ process.stiffness
     steps, pairs = np.arange(lags + 1), np.ones((groups, lags + 1))
     return Moments(
-        *(LaggedMoments(steps, np.repeat(a[None], groups, axis=0), pairs) for a in (correlation, response)), DT, True
+        *(LaggedMoments(steps, np.repeat(a[None], groups, axis=0), pairs) for a in (correlation, response)),
+        DT,
+        groups,
+        True,
     )
 
 
@@ -181,6 +184,7 @@ def test_phi_is_taken_at_the_first_maximum_where_the_rise_ends_before_that():
             for sign in (1, -1)
         ),
         DT,
+        4,
         True,
     )
     estimate, evidence = effective_mobility(moments, NONE, np.zeros((1, 1)))

@@ -43,7 +43,6 @@ def test_a_ring_without_drive_has_no_current():
     assert right >= 19
 
 
-@pytest.mark.filterwarnings("ignore:Taking every fourth sample only changes the mobility")
 def test_a_model_with_the_fields_of_a_ring_turns_and_forgets_as_the_ring_does(tmp_path):
     """Turns of 100 simulated members and the autocovariance of the cosine, within four joint standard errors of the
     data; without the current nothing turns and the cosine is remembered far too long. The file keeps the fields."""

@@ -24,7 +24,6 @@ def wells_at_005():
     return series, el.fit(series, seed=12)
 
 
-@pytest.mark.filterwarnings("ignore:Taking every fourth sample only changes the mobility")
 @pytest.mark.parametrize("dt", [0.02, 0.1])
 def test_the_default_mobility_is_right_at_fine_and_coarse_sampling(dt):
     model = el.fit(wells_series(dt, 10), seed=3)

@@ -206,6 +206,13 @@ def test_arrays_side_by_side_have_the_moments_of_the_joined_one():
     np.testing.assert_array_equal(found.pairs, expected.pairs)
 
 
+def test_each_of_fewer_weights_counts_for_consecutive_groups():
+    x = [np.random.default_rng(0).normal(size=(240, 2))]
+    fine, coarse = (lagged_moments(x, x, [0, 3], groups) for groups in (12, 4))
+    weights = np.array([1.0, 0.0, 2.0, 1.0])
+    np.testing.assert_allclose(fine.mean(weights), coarse.mean(weights), atol=1e-14)
+
+
 def test_rates_of_a_long_series_take_no_copy_of_it():
     x = np.random.default_rng(0).normal(size=(200_000, 4))
     series, lags = el.TimeSeries(x, dt=0.1), np.arange(4)

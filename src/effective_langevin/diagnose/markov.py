@@ -36,6 +36,7 @@ _SAMPLES_PER_COEFFICIENT = 50
 _SAMPLES = 200_000
 _TREE_SAMPLES = 1 << 13  # the partition is made from so many, and labels are looked up in blocks of that size
 _RANK = 1e-6
+_MEASURED = {"second": "second_order", "third": "third_order", "turns": "turns"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -252,21 +253,21 @@ def check_markov(moments: SeriesMoments, found: CellMemory, *, noisy: bool, smoo
 
 
 def check_time_reversal(moments: SeriesMoments) -> Finding:
-    """Compare the series with its reverse, in moments of second and third order."""
+    """Compare the series with its reverse, in moments of second and third order and in turns."""
     series, name = moments.series, "time reversal"
     longest = min(moments.times.max() / series.dt, longest_lag(series.segments, FEW_PAIRS))
     lags = 2 ** np.arange(min(int(np.log2(max(longest, 1))) + 1, _MOST_LAGS))
     found = compare_with_reverse(series.segments, lags, moments.groups)
-    order, size, (lag, i, j) = found.clearest
+    kind, size, (lag, i, j) = found.clearest
     time = measured(float(lags[lag] * series.dt), None, series.time_unit)
     numbers = {
         "lags": Quantity(lags * series.dt, unit=series.time_unit),
-        "second_order": Quantity(found.second, found.second_error),
-        "third_order": Quantity(found.third, found.third_error),
+        **{_MEASURED[key]: Quantity(d.value, d.error) for key, d in found.differences.items()},
         "limit": Quantity(found.limit),
     }
     if not found.irreversible:
-        seen = "second and third order" if found.third.size else "second order"
+        seen = "second and third order" if "third" in found.differences else "second order"
+        seen += " or by turns around the mean" if "turns" in found.differences else ""
         reach = measured(float(lags[-1] * series.dt), None, series.time_unit)
         meaning = (
             f"Cannot tell the series from its reverse by moments of {seen} at lags up to {reach}: a difference of "
@@ -274,9 +275,18 @@ def check_time_reversal(moments: SeriesMoments) -> Finding:
         )
         return Finding(name, "ok", meaning, "", numbers)
     a, b = series.names[i], series.names[j]
-    if order == 2:
+    if kind == "second" or (kind == "turns" and found.differs("second")):
         meaning = f"Not the same backwards: {a} and {b} turn around each other ({measured(size)} errors, h = {time})."
         return Finding(name, "ok", meaning, "", numbers)
+    if kind == "turns":
+        rate = measured(float(found.differences[kind].value[lag, i, j] / (lags[lag] * series.dt)))
+        unit = series.time_unit or "unit of time"
+        meaning = (
+            f"Not the same backwards: from {a} towards {b} the state makes {rate} turns around the mean per {unit} "
+            f"({measured(size)} errors, h = {time}). Second moments do not show it."
+        )
+        advice = "A constant mobility does not turn so: see `el.StateDependent()`."
+        return Finding(name, "note", meaning, advice, numbers)
     meaning = (
         f"Not the same backwards: < {a}(t)^2 {b}(t + h) > differs from its reverse by {measured(size)} errors at h = "
         f"{time}, as with slow rises and fast falls. Second moments do not show it."

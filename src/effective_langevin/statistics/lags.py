@@ -53,8 +53,12 @@ class LaggedMoments:
     pairs: Float[np.ndarray, "group lag"]
 
     def mean(self, weights: np.ndarray | None = None) -> LagMatrices:
-        """< a(t + lag) b(t)^T > over all groups, or over groups counted `weights` times each; NaN without a pair."""
-        weights = np.ones(len(self.sums)) if weights is None else weights
+        """< a(t + lag) b(t)^T > over all groups, or over groups counted `weights` times each; NaN without a pair.
+
+        Each of fewer weights counts for equally many consecutive groups.
+        """
+        weights = np.ones(1) if weights is None else weights
+        weights = np.repeat(weights, len(self.sums) // len(weights))
         pairs = np.tensordot(weights, self.pairs, 1)
         return np.tensordot(weights, self.sums, 1) / np.where(pairs > 0, pairs, np.nan)[:, None, None]
 

@@ -13,6 +13,7 @@ from .._core.types import Samples
 FALSE_ALARM = 0.002
 # Groups of consecutive samples for the error bars of curves and densities: the error itself is known to 16 %.
 GROUPS = 20
+_LEAST_RATING = 16
 
 
 def jackknife(estimate: Callable[[np.ndarray], np.ndarray], groups: int) -> tuple[np.ndarray, np.ndarray]:
@@ -28,6 +29,14 @@ def left_out(estimate: Callable[[np.ndarray], np.ndarray], groups: int) -> np.nd
 def jackknife_error(others: np.ndarray) -> np.ndarray:
     """Standard error from estimates without each of the groups."""
     return np.sqrt((len(others) - 1) * others.var(axis=0))
+
+
+def rating_groups(groups: int) -> int:
+    """Return how many groups rate candidates by their scatter: a multiple of those for error bars, 16 at least.
+
+    Among candidates rated by a few groups the best is one whose scatter is small by chance, and so is its error bar.
+    """
+    return groups * -(-_LEAST_RATING // groups)
 
 
 def bootstrap(estimate: Callable[[np.ndarray], np.ndarray], groups: int, draws: int = 200, seed: int = 0) -> np.ndarray:

@@ -22,7 +22,7 @@ from ...data import TimeSeries
 from ...statistics.integral_time import error_groups, integral_times
 from ...statistics.lags import LaggedMoments, lagged_moments
 from ...statistics.regime import BALLISTIC
-from ...statistics.resampling import drawn_weights, jackknife
+from ...statistics.resampling import drawn_weights, jackknife, rating_groups
 from ..mobility.angles import CircleMoments
 from ..mobility.base import ClosureFit, Inference, Mobility
 from ..mobility.response import IntegratedResponse, infer_on_circles
@@ -62,7 +62,7 @@ class Winding:
     def of(cls, series: TimeSeries, period: float, groups: int) -> "Winding":
         """Count the turns of a series of one angle."""
         ones = [np.ones((len(x), 1)) for x in series.segments]
-        return cls(lagged_moments(ones, moves_of(series, period), [1], groups), period * series.dt)
+        return cls(lagged_moments(ones, moves_of(series, period), [1], rating_groups(groups)), period * series.dt)
 
     def flux(self, weights: np.ndarray) -> float:
         """Return the mean number of turns per unit of time, groups counted `weights` times each."""

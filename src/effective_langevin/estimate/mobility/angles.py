@@ -19,6 +19,7 @@ import scipy.linalg
 from ..._core.types import LagMatrices, Matrix, Samples
 from ...data import TimeSeries
 from ...statistics.lags import LaggedMoments, lagged_moments
+from ...statistics.resampling import rating_groups
 from ..space import StateSpace
 from ..symmetry import Symmetry
 from .evidence import HorizonEvidence
@@ -29,7 +30,9 @@ _RESOLVED = 0.8
 
 @dataclass(frozen=True)
 class CircleMoments:
-    """Lagged moments of e with every f and with s_k f', in groups of time; f number n is one of variable `owners[n]`.
+    """Lagged moments of e with every f and with s_k f'; f number n is one of variable `owners[n]`.
+
+    Error bars come from `groups` of time, ratings of candidates from `finer` ones.
 
     Where a current is known up to a factor, those with nu_j f' come last; `strength` is that factor, for any weights of
     the groups.
@@ -43,6 +46,7 @@ class CircleMoments:
     owners: tuple[int, ...]
     space: StateSpace
     dt: float
+    groups: int
     strength: Callable[[np.ndarray], float] | None = None
 
     @classmethod
@@ -73,11 +77,12 @@ class CircleMoments:
         spread, axes = np.linalg.eigh(np.cov(space.embed(samples).T).reshape(len(mean), -1))
         whitening = (axes / np.sqrt(np.maximum(spread, 1e-6 * spread[-1]))).T
         slopes = slope.T @ (slope @ chosen) / len(slope)
-        return cls(lagged_moments(future, past, lags, groups), slopes, whitening, owners, space, series.dt, strength)
+        moments = lagged_moments(future, past, lags, rating_groups(groups))
+        return cls(moments, slopes, whitening, owners, space, series.dt, groups, strength)
 
     @property
-    def groups(self) -> int:
-        """Number of groups of time."""
+    def finer(self) -> int:
+        """Number of groups of time that rate candidates."""
         return len(self.moments.sums)
 
     @property

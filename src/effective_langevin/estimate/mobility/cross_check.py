@@ -1,6 +1,6 @@
 """Cross-check of a mobility: other estimators, and every second or fourth sample only.
 
-A right estimate does not change by more than the stated errors.
+A right estimate does not change by more than the stated errors at the same interval and at twice that interval.
 """
 
 import warnings
@@ -140,8 +140,8 @@ def _spread_everywhere(series: TimeSeries) -> bool:
 def _disagreement(chosen: Estimate, others: list[Estimate]) -> str:
     """A sentence about the estimate that differs most from the chosen one, in units of the stated errors.
 
-    At coarser intervals only the chosen kind of estimator is held to its errors: the others are known to be biased
-    there.
+    At twice the interval only the chosen kind of estimator is held to its errors: the others are known to be biased
+    there. At four times it says little (`Agreement.contradicting`).
     """
     same_interval = [e for e in others if np.isclose(e.dt, chosen.dt)]
     worst = max(same_interval + Agreement((chosen, *others)).contradicting, key=chosen.excess, default=None)
@@ -153,12 +153,11 @@ def _disagreement(chosen: Estimate, others: list[Estimate]) -> str:
             f"Estimators of the mobility disagree: {worst.estimator} differs from {chosen.estimator} by {apart}. "
             "The mobility may depend on the state, the process may have memory, or the score may be off."
         )
-    every = round(worst.dt / chosen.dt)
-    change = f"Taking every {'second' if every == 2 else 'fourth'} sample only changes the mobility by {apart}"
+    change = f"Taking every second sample only changes the mobility by {apart}"
     if np.trace(worst.phi) > np.trace(chosen.phi):
         return (
             f"{change}: it grows with the sampling interval, as with inertia or motion blur. Longer lags are nearer to "
-            f"the truth, not more frequent samples: try `series.thin({every})`. Intervals hold both."
+            "the truth, not more frequent samples: try `series.thin(2)`. Intervals hold both."
         )
     return (
         f"{change}: it falls with the sampling interval. The sampling may be too coarse for the fastest motion, the "

@@ -115,9 +115,16 @@ class Agreement:
 
     @property
     def contradicting(self) -> list[Estimate]:
-        """The same estimator at coarser sampling, where it differs beyond both errors."""
+        """The same estimator with every second sample, if it differs beyond both errors.
+
+        Every fourth sample does not count. Where the error of an estimator falls as dt^2 or faster, that at dt is at
+        most a third of the change to 2 dt, but only a fifteenth of the change to 4 dt, and less where the fastest
+        motion is over within 4 dt. What is wrong at dt itself, as with motion blur or memory, shows at 2 dt.
+        """
         used, *others = self.estimates
-        return [e for e in others if e.estimator == used.estimator and e.dt > used.dt and used.excess(e) > 1]
+        return [
+            e for e in others if e.estimator == used.estimator and np.isclose(e.dt, 2 * used.dt) and used.excess(e) > 1
+        ]
 
 
 @dataclass(frozen=True, eq=False)

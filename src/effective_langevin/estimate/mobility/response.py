@@ -26,7 +26,7 @@ from ...statistics.integral_time import error_groups, integral_times
 from ...statistics.lags import longest_lag, require_lag
 from ...statistics.nugget import signs_of_doubt
 from ...statistics.regime import BALLISTIC, classify_short_times, quadratic_variation_slope
-from ...statistics.resampling import jackknife, jackknife_error, left_out
+from ...statistics.resampling import jackknife, left_out
 from ..score import ScoreFit
 from ..score.calibration import perturbed
 from ..space import StateSpace
@@ -233,16 +233,14 @@ class Combined:
     symmetry: Symmetry
     start: int
     by_horizon: LagMatrices
-    others: np.ndarray
     combination: Combination
 
     @classmethod
     def of(cls, moments: "Moments | CircleMoments", symmetry: Symmetry, first: int) -> "Combined":
         tau, everything = moments.tau[first:], np.ones(moments.groups)
         fine, coarse = (moments.phi_by_horizon(everything, symmetry, first, stride) for stride in (1, 2))
-        others = left_out(lambda weights: moments.phi_by_horizon(weights, symmetry, first), moments.groups)
-        best = select_combination(fine, others, coarse, cls.candidates(tau))
-        return cls(moments, symmetry, first, fine, others, best)
+        others = left_out(lambda weights: moments.phi_by_horizon(weights, symmetry, first), moments.finer)
+        return cls(moments, symmetry, first, fine, select_combination(fine, others, coarse, cls.candidates(tau)))
 
     @staticmethod
     def candidates(tau: np.ndarray) -> list[tuple[int, np.ndarray]]:
@@ -262,8 +260,12 @@ class Combined:
         """Return Phi(T) with its errors, how they were combined, and how that does on parts held out."""
         size = float(np.linalg.norm(np.tensordot(self.combination.weights, self.by_horizon, 1)))
         tau = self.moments.tau[self.start :]
+
+        def by_horizon(weights: np.ndarray) -> LagMatrices:
+            return self.moments.phi_by_horizon(weights, self.symmetry, self.start)
+
         (held_out,) = held_out_error(
-            lambda weights: self.moments.phi_by_horizon(weights, self.symmetry, self.start),
+            by_horizon,
             self.moments.groups,
             [self.combination.weights],
             unbiased=self.candidates(tau)[-1][1],
@@ -271,7 +273,7 @@ class Combined:
         horizon = HorizonEvidence(
             horizons=tau[1:],
             phi=self.by_horizon,
-            standard_error=jackknife_error(self.others),
+            standard_error=jackknife(by_horizon, self.moments.groups)[1],
             held_out_error=float(held_out / size),
             held_out_expected=self.combination.expected_held_out / size,
             **self.combination.evidence(size),

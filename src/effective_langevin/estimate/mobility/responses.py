@@ -8,20 +8,23 @@ import numpy as np
 from ..._core.types import LagMatrices, Matrix, Samples
 from ...data import TimeSeries
 from ...statistics.lags import LaggedMoments, SideBySide, lagged_moments
+from ...statistics.resampling import rating_groups
 from ..symmetry import Symmetry
 from .quadrature import Exponentials, Frame, integrated, integrated_along, spanning_frame
 
 
 @dataclass(frozen=True)
 class Moments:
-    """Correlations and responses in groups of time, at increasing lags from 0 on; those of (x, s) at the first few.
+    """Correlations and responses at increasing lags from 0 on; those of (x, s) at the first few.
 
-    `carried` are the correlations of x with the current nu at the same lags, where one is known.
+    Error bars come from `groups` of time, ratings of candidates from `finer` ones. `carried` are the correlations of x
+    with the current nu at the same lags, where one is known.
     """
 
     correlation: LaggedMoments
     response: LaggedMoments
     dt: float
+    groups: int
     normalised: bool
     joint: LaggedMoments | None = None
     carried: LaggedMoments | None = None
@@ -31,21 +34,22 @@ class Moments:
     def of(
         cls, series: TimeSeries, scores: list[Samples], lags: np.ndarray, groups: int, normalised: bool
     ) -> "Moments":
-        correlation = lagged_moments(series.segments, series.segments, lags, groups)
-        return cls(correlation, lagged_moments(series.segments, scores, lags, groups), series.dt, normalised)
+        finer = rating_groups(groups)
+        correlation = lagged_moments(series.segments, series.segments, lags, finer)
+        return cls(correlation, lagged_moments(series.segments, scores, lags, finer), series.dt, groups, normalised)
 
     def with_current(self, series: TimeSeries, currents: list[Samples]) -> "Moments":
         """The same, with the correlations of the states with the current."""
         lags = self.correlation.lags
-        return replace(self, carried=lagged_moments(series.segments, currents, lags, self.groups))
+        return replace(self, carried=lagged_moments(series.segments, currents, lags, self.finer))
 
     def with_rates(self, series: TimeSeries, scores: list[Samples]) -> "Moments":
         """The same, with what the exponentials between samples need."""
         both = [SideBySide(x, s) for x, s in zip(series.segments, scores)]
-        return replace(self, joint=lagged_moments(both, both, range(4), self.groups))
+        return replace(self, joint=lagged_moments(both, both, range(4), self.finer))
 
     @property
-    def groups(self) -> int:
+    def finer(self) -> int:
         return len(self.correlation.sums)
 
     @property

@@ -129,7 +129,7 @@ class ModelDescription:
         """Say what the data are like backwards, which the model does not know."""
         known = {f.name: f for f in self.model.diagnosis.findings} if self.model.diagnosis else {}
         differs = "time reversal" in known and known["time reversal"].level == "note"
-        return ", but the data differ from their reverse in third moments" if differs else ""
+        return ", but the data differ from their reverse in third moments or turns" if differs else ""
 
     @cached_property
     def _modes(self) -> list[int]:
