@@ -279,8 +279,8 @@ def test_what_is_no_run_is_refused(command, tmp_path, monkeypatch, capsys):
 def test_data_that_have_gone_are_missed(run, tmp_path, monkeypatch, capsys):
     other = tmp_path / "run"
     other.mkdir()
-    for name in ("model.safetensors", "config.toml"):
-        (other / name).write_bytes((run / name).read_bytes().replace(b"ou.csv", b"gone.csv"[:6]))
+    (other / "model.safetensors").write_bytes((run / "model.safetensors").read_bytes())
+    (other / "config.toml").write_text((run / "config.toml").read_text().replace("ou.csv", "gone.csv"))
     assert "There is no file or folder" in refused(monkeypatch, capsys, tmp_path, "report", other)
 
 

@@ -10,6 +10,7 @@ import hashlib
 import json
 import os
 import time
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -20,7 +21,7 @@ import jax
 import numpy as np
 
 from . import files
-from .errors import ArgumentError
+from .errors import ArgumentError, EstimateWarning
 
 # The folder, and the seconds between two checkpoints.
 _folder: ContextVar[tuple[Path, float] | None] = ContextVar("checkpoint_folder", default=None)
@@ -43,6 +44,14 @@ def kept_in(folder: str | os.PathLike, every: float = 10.0) -> Iterator[None]:
         file.unlink()
 
 
+def set_aside(path: Path, error: Exception) -> None:
+    """Rename a damaged file and say so: the work begins anew."""
+    aside = path.with_name(f"damaged-{path.name}")
+    os.replace(path, aside)
+    text = f"The checkpoint {path.name} is damaged ({type(error).__name__}) and is now {aside}: the work begins anew."
+    warnings.warn(text, EstimateWarning, stacklevel=3)
+
+
 class Checkpoint:
     """The kept state of one piece of work; without a path it does nothing."""
 
@@ -55,9 +64,16 @@ class Checkpoint:
         if self.path is None or not self.path.is_file():
             return state, {}
         leaves, structure = jax.tree.flatten(state)
-        with np.load(self.path) as file:
-            kept = [jax.numpy.asarray(file[f"leaf{i}"], leaf.dtype) for i, leaf in enumerate(leaves)]
-            return jax.tree.unflatten(structure, kept), json.loads(str(file["notes"]))
+        try:
+            with np.load(self.path) as file:
+                kept = [jax.numpy.asarray(file[f"leaf{i}"], leaf.dtype) for i, leaf in enumerate(leaves)]
+                notes = json.loads(str(file["notes"]))
+            if [leaf.shape for leaf in kept] != [leaf.shape for leaf in leaves]:
+                raise ValueError("arrays of other shapes")
+        except Exception as error:  # whatever the damage makes of the file
+            set_aside(self.path, error)
+            return state, {}
+        return jax.tree.unflatten(structure, kept), notes
 
     def keep(self, state: Any, notes: dict[str, Any]) -> None:
         """Remember the state; write it if the last writing is long enough ago."""

@@ -3,6 +3,7 @@
 Every message reads "Argument `name` must be ..., but got ...", plus a hint how to correct it.
 """
 
+import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from numbers import Integral, Real
@@ -164,7 +165,10 @@ def not_given(name: str, value: Any, reason: str) -> None:
 
 def shaped_array(name: str, value: Any, shape: tuple[int | None, ...], describe: str) -> np.ndarray:
     """Return `value` as a float64 array of the given shape (None: any length)."""
-    array = np.asarray(value, dtype=float)
+    try:
+        array = np.asarray(value, dtype=float)
+    except (TypeError, ValueError):
+        raise refused(name, f"an array of numbers of shape {describe}", value) from None
     fits = array.ndim == len(shape) and all(want in (None, have) for want, have in zip(shape, array.shape))
     if not fits:
         raise ArgumentError(f"Argument `{name}` must have shape {describe}, but got {array.shape}.")
@@ -207,6 +211,18 @@ def unmasked(value: Any) -> Any:
     if not isinstance(value, np.ma.MaskedArray):
         return value
     return np.where(np.ma.getmaskarray(value), np.nan, value.data) if value.dtype.kind in "fiub" else value.filled()
+
+
+def fits_in_memory(size: float, what: str, hint: str) -> None:
+    """Refuse arrays of so many bytes if this machine cannot hold them."""
+    try:
+        most = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (AttributeError, ValueError, OSError):  # not on Windows
+        most = 2**40
+    if size > most:
+        raise ArgumentError(
+            f"{what} would take {size / 2**30:,.3g} GiB, but this machine has {most / 2**30:.3g}. {hint}"
+        )
 
 
 def enough_samples(count: int, least: int, purpose: str) -> None:

@@ -17,6 +17,9 @@ def replaced(path: str | os.PathLike) -> Iterator[Path]:
     temporary = path.with_name(f".{path.stem}.{os.getpid()}.part{path.suffix}")
     try:
         yield temporary
+        if temporary.is_file():
+            with temporary.open("rb") as file:
+                os.fsync(file.fileno())  # a power cut must not leave an empty file under the final name
         if path.is_dir() and temporary.is_dir():
             shutil.rmtree(path)
         os.replace(temporary, path)

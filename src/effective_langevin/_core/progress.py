@@ -7,7 +7,7 @@ A stage says `with progress.task("Training", total=100) as advance: advance(1)`.
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from contextvars import ContextVar
 from typing import Protocol
 
@@ -51,7 +51,8 @@ class _Lines:
             if now - last >= self.every or done >= total:
                 last = now
                 line = f"{name}: {100 * done / total:3.0f} % after {now - started:.0f} s {note}"
-                print(line.rstrip(), file=sys.stderr)
+                with suppress(OSError, ValueError):  # a stream that is full or closed does not stop the work
+                    print(line.rstrip(), file=sys.stderr)
 
         return advance
 
@@ -72,7 +73,7 @@ def shown() -> Iterator[None]:
     """Show the progress of everything that runs inside this block."""
     with ExitStack() as stack:
         display: Display = _Lines()
-        if sys.stderr.isatty():
+        if sys.stderr is not None and sys.stderr.isatty():
             from rich.console import Console
             from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 

@@ -5,6 +5,9 @@ choices.py    names to objects              output.py    what is printed
 demo.py       demonstrations                run_folder.py   the folder of a run
 """
 
+import io
+import os
+import signal
 import sys
 import warnings
 from typing import Any
@@ -23,7 +26,18 @@ _ParserError: Any = typer.BadParameter.__mro__[2]
 
 def main() -> None:
     """Entry point: exit code 0, 130 when interrupted, or 2 with one line of error that the user can act on."""
-    sys.exit(_run(sys.argv[1:]))
+    for name in ("stdout", "stderr"):
+        stream = getattr(sys, name)
+        if stream is None:  # closed by the shell
+            setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115
+        elif isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")  # a locale without ± is no reason to fail
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        code = _run(sys.argv[1:])
+    finally:
+        signal.signal(signal.SIGTERM, before)
+    sys.exit(code)
 
 
 def _run(arguments: list[str]) -> int:
@@ -42,6 +56,8 @@ def _run(arguments: list[str]) -> int:
             complain("Error", error.format_message())
     except OSError as error:
         complain("Error", f"{error.filename or 'a file'}: {error.strerror or error}.")
+    except MemoryError as error:
+        complain("Error", f"There is not enough memory: {error or 'ask for less'}.")
     except KeyboardInterrupt:
         complain("Error", "Interrupted.")
         return 130

@@ -4,7 +4,6 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import replace
-from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -176,7 +175,10 @@ def report(run: o.Run, as_json: o.Json = False) -> None:
 
     model, settings, folder = _open(run)
     kept, curves = folder / METRICS, folder / CURVES
-    before = json.loads(kept.read_text()) if kept.is_file() else {}
+    try:
+        before = dict(json.loads(kept.read_text()))
+    except (OSError, ValueError, TypeError):  # lost or damaged: it is written anew
+        before = {}
     with _at_work(as_json):
         saved = curves.is_file()
         validation = Validation.load(curves, model) if saved else settings.validate(model, settings.series())
@@ -249,8 +251,7 @@ def _run(settings: "Settings", out: Path | str, overwrite: bool, as_json: bool) 
     folder = RunFolder(out if isinstance(out, Path) else find_unused_folder(out), overwrite)
     try:
         with folder, _at_work(as_json):
-            keep = partial(folder.keep_model, settings=settings.record(folder.path))
-            run = settings.run(checkpoint=folder.checkpoints, keep=keep)
+            run = settings.run(folder=folder)
             metrics = folder.keep_validation(run.validation, run.seconds)
     except KeyboardInterrupt:
         complain("Interrupted", folder.left_behind())

@@ -1,20 +1,22 @@
 """What the commands print: words and tables for people, JSON for machines, one line for an error."""
 
 import json
+import os
 import re
+import sys
 from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any
 
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from .._core.errors import ArgumentError
+
 if TYPE_CHECKING:
     from ..validate import Validation
-
-console = Console()
-
 
 # What messages call an argument of Python, and the flag for it.
 _FLAGS = {
@@ -33,6 +35,7 @@ _FLAGS = {
     r"\btime=NAME": "--time NAME",
     r"\btime='([^']*)'": r"--time '\1'",
     r"\bvariables=\[\.\.\.\]": "--variables A,B",
+    r"\btime_unit='([^']*)'": r"--time-unit \1",
     r"\bmissing=\[\]": "--missing none",
     r"\bmissing=\[\.\.\.\]": "--missing",
     r"\bmissing=\[([^]]*)\]": r"--missing=\1",
@@ -52,16 +55,33 @@ def in_flags(text: str) -> str:
 
 
 def say(text: str) -> None:
-    """Print a text as it is, wrapped by the terminal only."""
-    console.print(text, soft_wrap=True, highlight=False, markup=False)
+    """Print a text as it is."""
+    _write(sys.stdout, _visible(text) + "\n")
 
 
 def complain(kind: str, text: str) -> None:
     """Print one line on the error stream."""
-    colour = "red" if kind == "Error" else "yellow"
     stream = Console(stderr=True)
-    stream.print(f"[bold {colour}]{kind}:[/] ", end="")
-    stream.print(in_flags(" ".join(str(text).split())), soft_wrap=True, highlight=False, markup=False)
+    with stream.capture() as captured:
+        stream.print(f"[bold {'red' if kind == 'Error' else 'yellow'}]{kind}:[/] ", end="")
+    _write(sys.stderr, captured.get() + _visible(in_flags(" ".join(str(text).split()))) + "\n")
+
+
+def _visible(text: str) -> str:
+    """Spell out characters that steer a terminal or turn the order of what follows: names come from files."""
+    return re.sub(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]", lambda m: repr(m[0])[1:-1], text)
+
+
+def _write(stream: IO[str], text: str) -> None:
+    """Write a text. A reader that has gone away (`| head -1`) does not matter: the work is done."""
+    try:
+        stream.write(text)
+        stream.flush()
+    except (OSError, ValueError) as error:
+        with suppress(OSError, ValueError):  # or Python complains about the same once more when it ends
+            os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+        if stream is sys.stdout and not isinstance(error, BrokenPipeError):
+            raise ArgumentError(f"Cannot print the result: {error}.") from error
 
 
 def show(content: Any, text: str, as_json: bool) -> None:
@@ -76,7 +96,7 @@ def tell(content: Any) -> None:
     """Print JSON; what is not finite becomes null."""
     from ..diagnose.finding import plain
 
-    print(json.dumps(plain(content), default=str))
+    _write(sys.stdout, json.dumps(plain(content), default=str) + "\n")
 
 
 def show_validation(validation: "Validation", metrics: dict[str, float], folder: Path | None, as_json: bool) -> None:
@@ -102,7 +122,9 @@ _EXTRA = ("_se", "_floor")
 
 def show_table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> None:
     """Print a table for people."""
-    table = Table(*head)
+    table, console = Table(*head), Console()
     for row in rows:
-        table.add_row(*(escape(cell) for cell in row))
-    console.print(table)
+        table.add_row(*(escape(_visible(cell)) for cell in row))
+    with console.capture() as captured:
+        console.print(table)
+    _write(sys.stdout, captured.get())

@@ -5,51 +5,98 @@ config.toml   model.safetensors   metrics.json   curves.nc   report.html   figur
 
 import importlib
 import json
+import os
 import shutil
 import sys
 import time
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import tomli_w
 
-from .._core import files
-from .._core.errors import ArgumentError
-from ..model import LangevinModel
+from .._core import checkpoints, files
+from .._core.errors import ArgumentError, ModelFileError
+from ..model import LangevinModel, load
 from ..validate import Validation
+from .output import complain
+
+try:
+    import fcntl
+except ImportError:  # Windows: two runs into one folder are not noticed there
+    fcntl = None
 
 CONFIG, MODEL, METRICS, CURVES = "config.toml", "model.safetensors", "metrics.json", "curves.nc"
+_LOCK = "run.lock"
+_OURS = {CONFIG, MODEL, METRICS, CURVES, _LOCK, "report.html", "figures", "checkpoints"}
 
 
 class RunFolder:
     """A folder that is filled under the name `NAME.partial` and renamed when the run is complete.
 
     If the run is interrupted once the model exists, or a checkpoint of its training, the partial folder stays with it,
-    and the same run begun again continues there; otherwise nothing is left.
+    and the same run begun again continues there; otherwise nothing is left. One process at a time holds the lock of the
+    partial folder. Files that no run writes are never removed.
     """
 
     def __init__(self, path: Path, overwrite: bool = False):
-        if path.exists() and not overwrite:
-            raise ArgumentError(f"The folder {path} exists already. Choose another --out, or pass --overwrite.")
-        if path.exists() and not (path / CONFIG).is_file():
-            raise ArgumentError(f"{path} exists and is not a run folder of effective-langevin: it is left untouched.")
-        self.path, self.partial = path, path.with_name(path.name + ".partial")
-        self.started = time.monotonic()
+        path = Path(os.path.realpath(path)) if path.is_symlink() or path.name in ("", "..") else path
+        self.path, self.overwrite = path, overwrite
+        self.partial, self.replaced = path.with_name(f"{path.name}.partial"), path.with_name(f".{path.name}.replaced")
+        self.started, self.lock = time.monotonic(), None
+        self._check()
 
     def __enter__(self) -> "RunFolder":
-        if not self.resumable:
-            shutil.rmtree(self.partial, ignore_errors=True)
-        (self.partial / "figures").mkdir(parents=True, exist_ok=True)
+        if found := _foreign(self.partial):
+            raise ArgumentError(
+                f"{self.partial} holds {found[0]}, which no run wrote. Move it, or choose another --out."
+            )
+        self.lock = _lock(self.partial)
+        self._put_back()
+        self._check()  # another run may have ended just now
+        for litter in self.partial.rglob(".*.part*"):  # of a run that was killed while it wrote
+            litter.unlink()
+        (self.partial / "figures").mkdir(exist_ok=True)
         return self
 
     def __exit__(self, kind, error, trace) -> None:
         if kind is None:
             if self.path.exists():
-                shutil.rmtree(self.path)
-            shutil.rmtree(self.checkpoints, ignore_errors=True)
+                self.path.rename(self.replaced)
             self.partial.rename(self.path)
+            self._put_back()
+            shutil.rmtree(self.path / "checkpoints", ignore_errors=True)
         elif not (self.model_path.exists() or self.resumable):
             shutil.rmtree(self.partial, ignore_errors=True)
+        for folder in (self.path, self.partial):
+            (folder / _LOCK).unlink(missing_ok=True)
+        if self.lock is not None:
+            self.lock.close()
+
+    def _check(self) -> None:
+        """Refuse a folder that is there already, unless it is a run folder that may be replaced."""
+        if not self.path.exists():
+            return
+        if not self.overwrite:
+            raise ArgumentError(f"The folder {self.path} exists already. Choose another --out, or pass --overwrite.")
+        if not (self.path / CONFIG).is_file():
+            raise ArgumentError(
+                f"{self.path} exists and is not a run folder of effective-langevin: it is left untouched."
+            )
+        if Path.cwd().is_relative_to(self.path.resolve()):
+            raise ArgumentError(f"{self.path} is the folder you work in. Change to another one to replace it.")
+
+    def _put_back(self) -> None:
+        """Keep from a replaced run what no run wrote; undo a replacement that was cut short."""
+        if not self.replaced.is_dir():
+            return
+        if not self.path.exists():
+            self.replaced.rename(self.path)
+            return
+        for name in _foreign(self.replaced):
+            if not (self.path / name).exists():
+                (self.replaced / name).rename(self.path / name)
+        if not _foreign(self.replaced):
+            shutil.rmtree(self.replaced)
 
     @property
     def checkpoints(self) -> Path:
@@ -58,8 +105,8 @@ class RunFolder:
 
     @property
     def resumable(self) -> bool:
-        """Whether an unfinished training is there to be continued."""
-        return self.checkpoints.is_dir() and any(self.checkpoints.glob("checkpoint-*.npz"))
+        """Whether an unfinished training, or a fitted model, is there to be continued."""
+        return self.checkpoints.is_dir() and any(self.checkpoints.iterdir())
 
     @property
     def model_path(self) -> Path:
@@ -69,10 +116,38 @@ class RunFolder:
     def left_behind(self) -> str:
         """Say what an interrupted run leaves."""
         if self.model_path.exists():
-            return f"The fitted model is in {self.partial}."
+            return f"The fitted model is in {self.partial}: run the same command again to continue."
         if self.resumable:
             return f"The training so far is in {self.partial}: run the same command again to continue."
         return "Nothing was written."
+
+    def fitted(self, fingerprint: str) -> LangevinModel | None:
+        """Return the model that an interrupted run with this fingerprint has fitted; refuse to lose that of another."""
+        path = self._fitted_path(fingerprint)
+        others = [file for file in self.checkpoints.glob("model-*.safetensors") if file != path]
+        if (others or (self.model_path.exists() and not path.exists())) and not self.overwrite:
+            raise ArgumentError(
+                f"{self.partial} holds a model fitted with other data or settings. Choose another --out, or pass "
+                "--overwrite."
+            )
+        for file in others:
+            file.unlink()
+        try:
+            model = load(path) if path.is_file() else None
+        except ModelFileError as error:
+            checkpoints.set_aside(path, error)
+            return None
+        if model is not None:
+            complain("Note", f"{self.partial} holds the fitted model: the run continues with it.")
+        return model
+
+    def keep_fitted(self, model: LangevinModel, fingerprint: str) -> None:
+        """Keep a fitted model for a run that is interrupted from here on."""
+        self.checkpoints.mkdir(exist_ok=True)
+        model.save(self._fitted_path(fingerprint))
+
+    def _fitted_path(self, fingerprint: str) -> Path:
+        return self.checkpoints / f"model-{fingerprint}.safetensors"
 
     def keep_model(self, model: LangevinModel, settings: dict[str, Any]) -> None:
         """Store the model and its settings as soon as they exist."""
@@ -83,6 +158,33 @@ class RunFolder:
         """Store figures, report and metrics; return the metrics with the time of each stage and memory."""
         spent = {"wall_seconds": time.monotonic() - self.started, **measure_memory()}
         return write_validation(validation, self.partial, {**seconds, **spent})
+
+
+def _foreign(folder: Path) -> list[str]:
+    """Return the names in a folder that no run writes there."""
+    if not folder.exists():
+        return []
+    if not folder.is_dir():
+        return [folder.name]
+    return sorted(p.name for p in folder.iterdir() if p.name not in _OURS and not p.name.startswith("."))
+
+
+def _lock(folder: Path) -> IO[str]:
+    """Return the lock of a folder, held by this process alone until it is closed or ends."""
+    folder.mkdir(parents=True, exist_ok=True)
+    lock = (folder / _LOCK).open("a")
+    try:
+        if fcntl is not None:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        free = os.path.samestat(os.fstat(lock.fileno()), (folder / _LOCK).stat())
+    except (BlockingIOError, FileNotFoundError):
+        free = False
+    except OSError:  # a file system without locks
+        free = True
+    if not free:
+        lock.close()
+        raise ArgumentError(f"Another process is writing to {folder}. Wait for it, or choose another --out.")
+    return lock
 
 
 def record_model(model: LangevinModel) -> dict[str, Any]:

@@ -1,12 +1,16 @@
 """What a run is made of: flags of the command line over a TOML file, checked, resolved, and written down again."""
 
+import hashlib
 import os
 import time
 import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
+
+import jax
 
 from .._core import checks
 from .._core.errors import ArgumentError
@@ -23,6 +27,7 @@ from . import options
 from .choices import choose
 from .demo import choose_demo
 from .output import complain
+from .run_folder import RunFolder
 
 READING = (*options.READING, "names", "units")
 STRATEGIES = ("score", "mobility", "symmetry")
@@ -146,8 +151,8 @@ class Settings:
             complain("Warning", f"{named} changed since the fit: the model was learned from other samples.")
         return series
 
-    def run(self, *, checkpoint: Any = None, keep: Callable[[LangevinModel], None] = lambda model: None) -> Run:
-        """Get the series, learn a model, validate it; `keep` gets the model as soon as it exists."""
+    def run(self, *, checkpoint: Any = None, folder: RunFolder | None = None) -> Run:
+        """Get the series, learn a model, validate it; a run folder gets the model as soon as it exists."""
         seconds, last = {}, time.monotonic()
 
         def finish(stage: str) -> None:
@@ -155,10 +160,20 @@ class Settings:
             seconds[f"{stage}_seconds"] = time.monotonic() - last
             last += seconds[f"{stage}_seconds"]
 
+        def keep(model: LangevinModel) -> None:
+            if folder:
+                folder.keep_model(model, self.record(folder.path))
+
         series = self.series()
         finish("data")
-        learning = {"preprocess": self.preprocess, **self.strategies, "seed": self.seed, "checkpoint": checkpoint}
-        model = fit(series, **learning, check="warn" if self.force and self.check == "error" else self.check)
+        print_of_run = self._fingerprint(series)
+        model = folder.fitted(print_of_run) if folder else None
+        if model is None:
+            learning = {"preprocess": self.preprocess, **self.strategies, "seed": self.seed}
+            check = "warn" if self.force and self.check == "error" else self.check
+            model = fit(series, **learning, check=check, checkpoint=folder.checkpoints if folder else checkpoint)
+            if folder:
+                folder.keep_fitted(model, print_of_run)
         finish("fit")
         diagnosis = model.diagnosis
         findings = [(f.name, f.level) for f in diagnosis.findings] if diagnosis else []
@@ -175,6 +190,13 @@ class Settings:
         validation = self.validate(model, series, diagnosis=diagnosis)
         finish("validation")
         return Run(series, model, validation, seconds)
+
+    def _fingerprint(self, series: TimeSeries) -> str:
+        """Return a digest of everything that the fitted model depends on."""
+        learning = (self.preprocess, self.strategies, self.seed, self.check, self.force)
+        labels = (series.units, series.time_unit, series.calendar, series.periods)
+        parts = (hash_samples(series), *labels, *learning, version("effective-langevin"), jax.__version__)
+        return hashlib.blake2b(repr(parts).encode(), digest_size=8).hexdigest()
 
     def validate(self, model: LangevinModel, series: TimeSeries, **asked: Any) -> Validation:
         """Compare a model with a series; what is asked for (None: nothing) replaces the settings."""
@@ -211,15 +233,16 @@ def resolve(flags: Mapping[str, Any], config: Path | None) -> Settings:
         codes = [] if reading["missing"] == "none" else reading["missing"].split(",")
         reading["missing"] = [float(code) if is_number(code) else code.strip() for code in codes]
     for key in ("variables", "names", "units"):
-        if isinstance(reading.get(key), str):
-            reading[key] = _names(reading[key])
+        if key in reading:
+            value = _names(reading[key]) if isinstance(reading[key], str) else reading[key]
+            reading[key] = None if value is None else _texts(key, value)
     steps = _transforms(given)
     if given.get("settle") and steps and isinstance(steps[-1], pp.Periodic):
         raise ArgumentError("`settle` and `periodic` exclude each other: variances of angles mean nothing on a circle.")
     return Settings(
         data=_texts("data", given.get("data", [])),
         reading=reading,
-        demo=_table("demo", given, DEMO),
+        demo=_demo(_table("demo", given, DEMO)),
         preprocess=steps,
         strategies={role: choose(role, given[role]) for role in STRATEGIES if role in given},
         seed=checks.integer_at_least("seed", given.get("seed", 0), 0),
@@ -271,6 +294,16 @@ def _texts(name: str, value: Any) -> list[str]:
     if not isinstance(values, list) or not all(isinstance(v, str) for v in values):
         raise checks.refused(name, "a text or a list of texts", value)
     return values
+
+
+def _demo(table: dict[str, Any]) -> dict[str, Any]:
+    """Return the settings of a demonstration, checked."""
+    for key in ("quick", "paper_scale"):
+        checks.instance_of(key, table.get(key, False), (bool,))
+    if table:
+        choose_demo(table.get("system", ""))
+        checks.integer_at_least("seed", table.get("seed", 0), 0)
+    return table
 
 
 def _table(name: str, given: Mapping[str, Any], known: tuple[str, ...]) -> dict[str, Any]:

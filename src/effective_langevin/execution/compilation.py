@@ -28,6 +28,9 @@ def soon_compiled(function: F) -> F:
 def keep_compiled_programs() -> None:
     """Use a persistent compilation cache, unless the user has chosen one (or has switched it off) for JAX."""
     if getattr(jax.config, "jax_compilation_cache_dir", None) is None and "JAX_COMPILATION_CACHE_DIR" not in os.environ:
-        base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+        try:
+            base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+        except RuntimeError:  # a user without a home, as in some containers
+            return
         jax.config.update("jax_compilation_cache_dir", str(base / "effective-langevin" / "compiled"))
         jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.2)

@@ -12,7 +12,7 @@ import jax
 import numpy as np
 
 from .._core.deprecation import keywords_once_positional
-from .._core.errors import ArgumentError, DataError
+from .._core.errors import ArgumentError
 from .._core.types import Samples
 from ..data import Standardizer, TimeSeries, preprocess
 from ..data.preprocess.pointwise import embed_angles
@@ -24,6 +24,7 @@ from ..estimate.space import StateSpace
 from ..simulate import Stepper, StochasticMidpoint
 from . import analysis, display, simulation, storage
 from .closure import Closure, ConstantClosure, FieldClosure, evaluate_fields
+from .variables import match_variables
 
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
@@ -194,10 +195,7 @@ class LangevinModel:
         TimeSeries
             In the model's variables.
         """
-        own = series if self.transform is None else self.transform.apply(series)
-        if own.dimension != self.dimension:
-            raise DataError(f"The model has {self.dimension} variables, but the series has {own.dimension}.")
-        return self.space.declare(own)
+        return match_variables(self, series)
 
     @keywords_once_positional("members", "seed")
     def simulate(

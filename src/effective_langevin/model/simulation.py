@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Array
 
 from .._core import checks, keys
-from .._core.errors import EstimateWarning
+from .._core.errors import DivergenceError, EstimateWarning
 from .._core.format import count
 from .._core.types import Samples
 from ..data import TimeSeries
@@ -24,6 +24,8 @@ _MANY = 256
 _BOUND = 1e3
 _LONG = 50.0
 _ASIDE = 0.02  # standard deviations
+_FASTEST = 1e4  # rates per sampling interval of the data
+_MOST_STEPS, _COPIES, _RESOLVED = 2**30, 2, 1e-3
 
 
 def simulate(
@@ -45,13 +47,17 @@ def simulate(
     duration = checks.positive_number("duration", duration)
     dt = checks.optional_positive_number("dt", dt) or model.dt
     members = checks.integer_at_least("members", members, 1)
+    for name, switch in (("denoise", denoise or False), ("transformed", transformed)):
+        checks.instance_of(name, switch, (bool, np.bool_))
+    key, step = keys.key_from_seed(seed), checks.optional_positive_number("step", step)
+    frames = _count_frames(duration, dt, members, model.dimension)
+    begin = _check_start(model.start if start is None else start, duration, dt)
     equation = standard_equation(model, members)
     driven = StochasticHeun() if equation.additive else EulerMaruyama()
     stepper = stepper or (model.default_stepper if noise is None else driven)
-    wanted = checks.optional_positive_number("step", step) or model.automatic_step(stepper, dt)
-    save_every, frames = max(1, int(np.ceil(dt / wanted - 1e-6))), max(1, round(duration / dt))
-    step, key = dt / save_every, keys.key_from_seed(seed)
-    begin = model.start if start is None else checks.number_or_numbers("start", start, 1, "path")[0]
+    checks.offers("stepper", stepper, "advance", "StochasticMidpoint()")
+    save_every = _count_steps(dt, step or model.automatic_step(stepper, dt))
+    step = dt / save_every
     states = _starting_states(model, initial, members, begin, key)
     if noise is not None:
         shape = (members, frames * save_every, model.dimension)
@@ -86,13 +92,43 @@ def automatic_step(stepper: Stepper, rate: float, dt: float) -> float:
     Z = rate x dt by Z / (exp(Z) - 1) times that: increments over a longer interval allow a longer step.
     """
     longer = np.sqrt(np.expm1(z) / z) if (z := min(rate * dt, _LONG)) > 0 else 1.0
-    return min(stepper.resolution, longer * stepper.increments) / rate
+    return min(stepper.resolution, longer * stepper.increments) / max(rate, 1e-9 / dt)
 
 
 def stiffness(model: "LangevinModel") -> float:
     """Return the 99 % quantile over states of the fastest rate (one over time)."""
     states = jnp.asarray(model.standardizer.to_standard(model.states[:512]), jnp.float32)
-    return float(np.quantile(fastest_rates(standard_equation(model, _MANY), states), 0.99))
+    rate = float(np.quantile(fastest_rates(standard_equation(model, _MANY), states), 0.99))
+    if not rate * model.dt < _FASTEST:
+        raise DivergenceError(
+            f"The fastest rate of the equation is {rate:.2g} per unit of time, more than {_FASTEST:g} per sampling "
+            "interval of the data: it cannot be stepped. Nearly collinear variables, or ones that take few values, do "
+            "that: drop one of them, or use `preprocess=[el.preprocess.PCA(0.99)]`."
+        )
+    return rate
+
+
+def _count_frames(duration: float, dt: float, members: int, size: int) -> int:
+    """Return the number of samples after the first; refuse paths that this machine cannot hold."""
+    samples = duration / dt + 1
+    hint = "Ask for fewer members, a shorter duration or a longer dt."
+    checks.fits_in_memory(_COPIES * 8.0 * samples * members * size, f"{members} paths of {samples:.3g} samples", hint)
+    return max(1, round(duration / dt))
+
+
+def _count_steps(dt: float, step: float) -> int:
+    """Return the number of steps per sampling interval."""
+    if not dt / step < _MOST_STEPS:
+        raise checks.refused("step", f"at least {dt / _MOST_STEPS:.2g}, for {_MOST_STEPS:g} steps per sample", step)
+    return max(1, int(np.ceil(dt / step - 1e-6)))
+
+
+def _check_start(start: float, duration: float, dt: float) -> float:
+    """Return the time at which paths begin; refuse one at which float64 cannot tell samples apart."""
+    start = checks.number_or_numbers("start", start, 1, "path")[0]
+    if np.spacing(abs(start) + duration) > _RESOLVED * dt:
+        raise checks.refused("start", f"a time at which steps of {dt:g} can be told apart", start)
+    return start
 
 
 def fastest_rates(equation: Equation, states: Array) -> np.ndarray:
@@ -100,7 +136,9 @@ def fastest_rates(equation: Equation, states: Array) -> np.ndarray:
 
     The gradient is one of finite differences: a noise factor need not be differentiable, where the noise vanishes.
     """
-    rates = np.abs(np.linalg.eigvals(np.asarray(_jacobians(equation.drifts, states), float))).max(axis=1)
+    jacobians = np.asarray(_jacobians(equation.drifts, states), float)
+    rates, finite = np.full(len(states), np.inf), np.isfinite(jacobians).all(axis=(1, 2))
+    rates[finite] = np.abs(np.linalg.eigvals(jacobians[finite])).max(axis=1, initial=0.0)
     if equation.additive:
         return rates
     aside = _ASIDE * jnp.eye(states.shape[1])[:, None]

@@ -1,23 +1,26 @@
 """Models on disk: safetensors with a JSON header, no pickle.
 
 The header says what the file is, its format version, the architecture of the score and everything that is not an
-array; the arrays are stored by the name of their place in the model.
+array; the arrays are stored by the name of their place in the model. A checksum covers both.
 """
 
+import hashlib
 import json
 import os
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save
 
-from .._core import files
+from .._core import checks, files
 from .._core.errors import ModelFileError
+from .._core.matrices import square_root
 from ..data import Standardizer
 from ..data.preprocess.base import from_dict, pack, unpack
 from ..data.preprocess.chain import join
@@ -36,6 +39,9 @@ FORMAT = "effective-langevin"
 FORMAT_VERSION = 2
 _WITHOUT_FIELDS = 1  # written for models with a constant mobility, so that earlier versions read them
 _OPTIONAL = ("frame", "restoring", "velocity_unit")
+_MAY_BE_UNKNOWN = ("score.stein", "mobility.standard_error", "preprocess.")  # arrays that may hold NaN
+# What a file that is no model can cause on the way from its bytes to a model.
+_DAMAGE = (KeyError, TypeError, ValueError, AttributeError, IndexError, ArithmeticError, RecursionError, MemoryError)
 
 
 def write(path: str | os.PathLike, model: "LangevinModel") -> None:
@@ -45,10 +51,12 @@ def write(path: str | os.PathLike, model: "LangevinModel") -> None:
         raise ModelFileError(f"Cannot save to {path}: the folder {path.parent} does not exist.")
     arrays, header = _dismantle(model)
     version = _WITHOUT_FIELDS if model.fields is None else FORMAT_VERSION
+    arrays = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
     metadata = {"format": FORMAT, "format_version": str(version), "model": json.dumps(header)}
+    metadata["sha256"] = _checksum(arrays, metadata)
     try:
         with files.replaced(path) as temporary:
-            temporary.write_bytes(_ordered(save({n: np.ascontiguousarray(a) for n, a in arrays.items()}, metadata)))
+            temporary.write_bytes(_ordered(save(arrays, metadata)))
     except (OSError, SafetensorError) as error:
         raise ModelFileError(f"Cannot write {path}: {error}.") from error
 
@@ -60,8 +68,9 @@ def read(path: str | os.PathLike) -> dict[str, Any]:
         return _assemble(arrays, header)
     except ModelFileError as error:
         raise ModelFileError(f"{path}: {error}") from error
-    except (KeyError, TypeError, ValueError) as error:
-        raise ModelFileError(f"{path} lacks a part of the model or holds one of the wrong shape: {error}.") from error
+    except _DAMAGE as error:
+        reason = str(error).rstrip(".") or type(error).__name__
+        raise ModelFileError(f"{path} lacks a part of the model or holds one that cannot be: {reason}.") from error
 
 
 def _ordered(content: bytes) -> bytes:
@@ -90,16 +99,30 @@ def _parse(path: str | os.PathLike) -> tuple[dict[str, np.ndarray], dict[str, An
     if metadata.get("format") != FORMAT:
         raise ModelFileError(f"{path} is a safetensors file, but not a model written by effective-langevin.")
     written_with = metadata.get("format_version", "")
-    if written_with.isdecimal() and int(written_with) > FORMAT_VERSION:
+    if not (written_with.isascii() and written_with.isdecimal() and int(written_with[:9]) > 0):
+        raise ModelFileError(f"The header of {path} is damaged: its format version is {written_with[:20]!r}.")
+    if int(written_with[:9]) > FORMAT_VERSION:
         raise ModelFileError(
-            f"{path} has format version {written_with}; this version of effective-langevin reads up to "
+            f"{path} has format version {written_with[:9]}; this version of effective-langevin reads up to "
             f"{FORMAT_VERSION}. Upgrade effective-langevin."
         )
+    if metadata.pop("sha256", None) not in (None, _checksum(arrays, metadata)):  # None: written before there was one
+        raise ModelFileError(
+            f"{path} was changed after it was written: its checksum is wrong. Copy it again, or refit."
+        )
     try:
-        int(written_with)
-        return arrays, json.loads(metadata.get("model", ""))
-    except ValueError as error:
+        return arrays, checks.instance_of("model", json.loads(metadata.get("model", "")), (dict,))
+    except (ValueError, RecursionError) as error:
         raise ModelFileError(f"The header of {path} is damaged: {error}.") from error
+
+
+def _checksum(arrays: dict[str, np.ndarray], metadata: dict[str, str]) -> str:
+    """Return a digest of everything that makes the model."""
+    digest = hashlib.sha256(json.dumps(metadata, sort_keys=True).encode())
+    for name, array in sorted(arrays.items()):
+        digest.update(f"{name} {array.dtype.str} {array.shape}".encode())
+        digest.update(array.tobytes())
+    return digest.hexdigest()
 
 
 def _dismantle(model: "LangevinModel") -> tuple[dict[str, np.ndarray], dict[str, Any]]:
@@ -146,13 +169,17 @@ def _dismantle(model: "LangevinModel") -> tuple[dict[str, np.ndarray], dict[str,
 
 
 def _assemble(arrays: dict[str, np.ndarray], header: dict[str, Any]) -> dict[str, Any]:
-    dimension = len(header["names"])
-    blank = Score.linear(np.eye(dimension))
-    if header["network"] is not None:
-        network = rebuild_network(header["network"], dimension)
-        blank = Score.learned(network, np.eye(dimension), np.zeros(dimension), np.zeros(dimension))
-    blank = blank.in_frame(arrays.get("score.frame"))
-    leaves, structure = jax.tree_util.tree_flatten_with_path(blank)
+    names = checks.texts("names", header["names"], len(arrays["units.std"]), ())
+    _check_arrays(arrays, len(names))
+
+    def build() -> Score:
+        blank = Score.linear(np.eye(len(names)))
+        if header["network"] is not None:
+            network, zeros = rebuild_network(header["network"], len(names)), np.zeros(len(names))
+            blank = Score.learned(network, np.eye(len(names)), zeros, zeros)
+        return blank.in_frame(arrays.get("score.frame"))
+
+    leaves, structure = jax.tree_util.tree_flatten_with_path(eqx.filter_eval_shape(build))
     stored = [
         jnp.asarray(arrays[f"score.function{jax.tree_util.keystr(path)}"]).reshape(leaf.shape) for path, leaf in leaves
     ]
@@ -161,28 +188,50 @@ def _assemble(arrays: dict[str, np.ndarray], header: dict[str, Any]) -> dict[str
         stein=arrays["score.stein"],
         covariance=arrays["score.covariance"],
         **{name: arrays.get(f"score.{name}") for name in _OPTIONAL},
-        noise_level=header["score"]["noise_level"],
+        noise_level=checks.non_negative_number("noise_level", header["score"]["noise_level"]),
         stein_standard_error=header["score"]["stein_standard_error"],
         evidence=ScoreEvidence.from_dict(header["score"]["diagnostics"]),
     )
     parts = {name: arrays[f"mobility.{name}"] for name in ("matrix", "standard_error", "replicas", "covariances")}
     evidence = MobilityEvidence.from_dict(header["mobility"]["diagnostics"])
+    if "fields" not in header:
+        square_root(parts["matrix"] + parts["matrix"].T)  # refuses a diffusion with a negative eigenvalue
     mobility = Mobility(**parts, method=header["mobility"]["method"], evidence=evidence)
     return {
         "standardizer": Standardizer(arrays["units.mean"], arrays["units.std"]),
         "score": score,
         "mobility": mobility,
-        "dt": header["dt"],
-        "names": tuple(header["names"]),
-        "units": tuple(header["unit_labels"]),
-        "time_unit": header["time_unit"],
+        "dt": checks.positive_number("dt", header["dt"]),
+        "names": names,
+        "units": checks.texts("units", header["unit_labels"], len(names), ()),
+        "time_unit": checks.instance_of("time_unit", header["time_unit"], (str,)),
         "states": arrays["states"],
-        "provenance": header["provenance"],
-        "start": header.get("start", 0.0),
-        "calendar": header.get("calendar", ""),
+        "provenance": checks.instance_of("provenance", header["provenance"], (dict,)),
+        "start": checks.number_or_numbers("start", header.get("start", 0.0), 1, "model")[0],
+        "calendar": checks.instance_of("calendar", header.get("calendar", ""), (str,)),
         "fields": rebuild_fields(header["fields"], arrays) if "fields" in header else None,
         **_space_and_transform(header, arrays),
     }
+
+
+def _check_arrays(arrays: dict[str, np.ndarray], size: int) -> None:
+    """Refuse arrays that no model of so many variables can have."""
+    matrices = ("mobility.matrix", "mobility.standard_error", "score.covariance", "score.stein")
+    shapes = {**dict.fromkeys(matrices, (size, size)), **dict.fromkeys(("units.mean", "units.std"), (size,))}
+    shapes |= {"states": (None, size), "mobility.replicas": (None, None, None)}
+    for name, shape in shapes.items():
+        array = checks.shaped_array(name, arrays[name], shape, str(shape))
+        if name not in _MAY_BE_UNKNOWN:
+            checks.finite(name, array)
+    for name, array in arrays.items():
+        if np.isnan(array).any() and not name.startswith(_MAY_BE_UNKNOWN):
+            raise checks.refused(name, "an array without NaN", "NaN")
+    checks.not_empty("states", arrays["states"], "at least one state of the data")
+    checks.positive_number("units.std", float(arrays["units.std"].min()))
+    checks.positive_number("score.covariance", float(np.linalg.eigvalsh(arrays["score.covariance"])[0]))
+    checks.positive_number(
+        "mobility.matrix", float(np.abs(arrays["mobility.matrix"] + arrays["mobility.matrix"].T).max())
+    )
 
 
 def _space_and_transform(header: dict[str, Any], arrays: dict[str, np.ndarray]) -> dict[str, Any]:
