@@ -32,6 +32,11 @@ FAMILIES = {
         f"corrupted {kind}": f"benchmarks.hostile.corruption:{kind}"
         for kind in ("npy", "npz", "csv", "h5", "nc", "nc3", "zarr", "parquet")
     },
+    "corrupted models": "benchmarks.hostile.models:models",
+    "simulations": "benchmarks.hostile.simulations:simulations",
+    "run folders": "benchmarks.hostile.commands:run_folders",
+    "surroundings": "benchmarks.hostile.surroundings:surroundings",
+    "hostile series": "benchmarks.hostile.series:series",
 }
 
 

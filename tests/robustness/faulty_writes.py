@@ -8,6 +8,7 @@ Every run is a fork of this process, which itself never uses JAX, so that each f
 import errno
 import json
 import os
+import shutil
 import sys
 from pathlib import Path
 
@@ -71,14 +72,15 @@ def look(folder: Path) -> dict[str, int]:
 
 def main(folder: Path, first: int, step: int) -> None:
     os.chdir(folder)
-    assert run(folder)[0] == 0, (folder / "said").read_text()
+    code, _ = run(folder)
+    assert code == 0, (folder / "said").read_text()
     good, model = look(folder / "run"), (folder / "run" / "model.safetensors").read_bytes()
     for dies in (False, True):
-        os.rename(folder / "run", folder / "old")
-        os.system(f"rm -r {folder / 'old'}")
-        number, writes = first, first + 1
-        while number < writes:
-            code, writes = run(folder, number, dies)
+        shutil.rmtree(folder / "run")
+        writes = run(folder, -1, dies)[1]
+        for number in range(first, writes, step):
+            shutil.rmtree(folder / "run")
+            code, _ = run(folder, number, dies)
             said = (folder / "said").read_text()
             there = sorted(p.name for p in folder.iterdir() if p.name.startswith("run"))
             half = [
@@ -94,8 +96,6 @@ def main(folder: Path, first: int, step: int) -> None:
             answer = {"dies": dies, "number": number, "code": code, "there": there, "half": half, "again": again}
             answer |= {"same": same, "files": files, "left": [n for n in left if n not in ("count", "compiled")]}
             print(json.dumps({**answer, "traceback": "Traceback" in said, "said": said[-300:]}), flush=True)
-            os.system(f"rm -r {folder / 'run'}")
-            number += step
 
 
 if __name__ == "__main__":

@@ -40,6 +40,8 @@ class RunFolder:
 
     def __init__(self, path: Path, overwrite: bool = False):
         path = Path(os.path.realpath(path)) if path.is_symlink() or path.name in ("", "..") else path
+        if not path.name:
+            raise ArgumentError(f"{path} cannot be a run folder. Choose another --out.")
         self.path, self.overwrite = path, overwrite
         self.partial, self.replaced = path.with_name(f"{path.name}.partial"), path.with_name(f".{path.name}.replaced")
         self.started, self.lock = time.monotonic(), None

@@ -236,6 +236,8 @@ def resolve(flags: Mapping[str, Any], config: Path | None) -> Settings:
         if key in reading:
             value = _names(reading[key]) if isinstance(reading[key], str) else reading[key]
             reading[key] = None if value is None else _texts(key, value)
+    for key in ("time", "time_unit", "member", "calendar"):
+        checks.instance_of(key, reading.get(key, ""), (str,) if key != "time" else (str, bool))
     steps = _transforms(given)
     if given.get("settle") and steps and isinstance(steps[-1], pp.Periodic):
         raise ArgumentError("`settle` and `periodic` exclude each other: variances of angles mean nothing on a circle.")

@@ -71,7 +71,7 @@ class FlatUNet(eqx.Module):
 def _(network: FlatUNet, matrix: Float[Array, "var var"]) -> FlatUNet:
     """The last layer absorbs it."""
     whole = jax.tree.map(lambda part: part.astype(matrix.dtype), network.out)
-    last = _compose(whole, (matrix.T, jnp.zeros(len(matrix))))
+    last = _compose(whole, (matrix.T, jnp.zeros(len(matrix), matrix.dtype)))
     last = jax.tree.map(lambda new, old: new.astype(old.dtype), last, network.out)
     return FlatUNet(network.encoder, network.decoder, last)
 
@@ -95,5 +95,5 @@ def _split_merging_convolution(
     """Matrices of a decoder's first convolution for what comes from below, repeated, and for what skips beside it."""
     (few, deep), (points, wide) = inner, outer
     matrix = write_out(convolution.weight.reshape(-1, deep + wide, len(convolution.bias)), points)
-    below = jnp.zeros((few, deep, *matrix.shape[2:])).at[np.arange(points) // 2].add(matrix[:, :deep])
+    below = jnp.zeros((few, deep, *matrix.shape[2:]), matrix.dtype).at[np.arange(points) // 2].add(matrix[:, :deep])
     return below.reshape(few * deep, -1), matrix[:, deep:].reshape(points * wide, -1)

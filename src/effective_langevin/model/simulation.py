@@ -3,6 +3,7 @@
 import warnings
 from typing import TYPE_CHECKING, Any
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -81,8 +82,13 @@ def standard_equation(model: "LangevinModel", members: int = 1) -> Equation:
     flat = members >= _MANY or jax.default_backend() == "cpu"
     score = model.score.function.lower(low_precision=True) if flat else model.score.function
     linear = -model.standardizer.mobility_to_standard(model.closure.mean()) @ np.linalg.inv(model.score.covariance)
-    drift, noise = model.closure.to_standard(score, model.standardizer)
-    return Equation(drift, noise, jnp.asarray(linear, jnp.float32), jnp.zeros(model.dimension))
+    drift, noise = jax.tree.map(_single, model.closure.to_standard(score, model.standardizer))
+    return Equation(drift, noise, jnp.asarray(linear, jnp.float32), jnp.zeros(model.dimension, jnp.float32))
+
+
+def _single(leaf: Any) -> Any:
+    """Return an array in single precision: a user may have switched JAX to double."""
+    return leaf.astype(jnp.float32) if eqx.is_inexact_array(leaf) and leaf.dtype == np.float64 else leaf
 
 
 def automatic_step(stepper: Stepper, rate: float, dt: float) -> float:
@@ -141,7 +147,7 @@ def fastest_rates(equation: Equation, states: Array) -> np.ndarray:
     rates[finite] = np.abs(np.linalg.eigvals(jacobians[finite])).max(axis=1, initial=0.0)
     if equation.additive:
         return rates
-    aside = _ASIDE * jnp.eye(states.shape[1])[:, None]
+    aside = _ASIDE * jnp.eye(states.shape[1], dtype=states.dtype)[:, None]
     up, down = (jax.lax.map(equation.factors, states + sign * aside) for sign in (1, -1))
     return rates + np.sum(np.square((up - down) / (2 * _ASIDE)), axis=(0, 2, 3))
 
@@ -173,7 +179,7 @@ def _jacobians(function, states):
     def along(direction):
         return jax.jvp(function, (states,), (jnp.broadcast_to(direction, states.shape),))[1]
 
-    return jnp.moveaxis(jax.lax.map(along, jnp.eye(states.shape[1])), 0, -1)
+    return jnp.moveaxis(jax.lax.map(along, jnp.eye(states.shape[1], dtype=states.dtype)), 0, -1)
 
 
 def _starting_states(

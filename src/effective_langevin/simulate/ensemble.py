@@ -123,7 +123,7 @@ def _drawn(advance, state, key, step, bound, calls: int, counts: tuple[int, int,
 @partial(jax.jit, static_argnames=("blocks", "block", "size"))
 def _first_noise(key, step, blocks: int, block: int, size: int):
     """Return an increment before the first, and the key of every block."""
-    last = jnp.sqrt(step) * jax.random.normal(key, (blocks * block, size))
+    last = jnp.sqrt(step) * jax.random.normal(key, (blocks * block, size), jnp.float32)
     return last, jax.random.split(key, blocks) if blocks > 1 else key[None]
 
 
@@ -147,7 +147,7 @@ def _run_drawn(advance, carry, keys, places, call, step, bound, sizes: tuple[int
         return jax.vmap(lambda key: jax.random.split(key, count), out_axes=1)(keys)
 
     def steps(carry, keys, count):
-        drawn = jax.vmap(lambda key: jax.random.normal(key, (count, block, size)), out_axes=1)(keys)
+        drawn = jax.vmap(lambda key: jax.random.normal(key, (count, block, size), jnp.float32), out_axes=1)(keys)
         drawn = jnp.sqrt(step) * drawn.reshape(count, -1, size)
         return _driven(advance, carry, jnp.pad(drawn, ((0, 0), (0, extra), (0, 0))) if extra else drawn)
 

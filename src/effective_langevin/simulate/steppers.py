@@ -146,11 +146,11 @@ class _MidpointMap(StepMap):
 
         def along(column, only, dw_r, dv_r):
             above, below = (self.equation.factors(centre + sign * root * column) for sign in (1, -1))
-            area = (dv_r[:, None] * dw - dv * dw_r[:, None]) / np.sqrt(2)
+            area = (dv_r[:, None] * dw - dv * dw_r[:, None]) / 2**0.5
             double = 0.5 * (dw_r[:, None] * dw - self.step * only + area)
             return times_each(above + below - 2 * factors, 0.25 * dw) + times_each(above - below, double / (2 * root))
 
-        each = jnp.moveaxis(factors, -1, 0), jnp.eye(brownian), dw.T, dv.T
+        each = jnp.moveaxis(factors, -1, 0), jnp.eye(brownian, dtype=dw.dtype), dw.T, dv.T
         if brownian > _FEW:
             return jnp.sum(jax.lax.map(lambda one: along(*one), each), axis=0)
         return sum((along(*one) for one in zip(*each)), jnp.zeros_like(x))
