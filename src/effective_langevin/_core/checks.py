@@ -213,7 +213,7 @@ def unmasked(value: Any) -> Any:
     return np.where(np.ma.getmaskarray(value), np.nan, value.data) if value.dtype.kind in "fiub" else value.filled()
 
 
-def fits_in_memory(size: float, what: str, hint: str) -> None:
+def fits_in_memory(size: float, what: str, hint: str = "Read fewer variables, or a shorter stretch.") -> None:
     """Refuse arrays of so many bytes if this machine cannot hold them."""
     try:
         most = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
