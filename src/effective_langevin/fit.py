@@ -15,6 +15,7 @@ import numpy as np
 
 from ._core import checkpoints, checks, keys, progress
 from ._core.errors import DataError, EstimateWarning
+from ._core.matrices import singular_refused
 from .choice import CLOSURES, choose_closure
 from .data import Standardizer, TimeSeries
 from .data.angles import unfold
@@ -131,6 +132,7 @@ def fit(
     with (
         progress.shown() if show_progress else nullcontext(),
         checkpoints.kept_in(checkpoint) if checkpoint else nullcontext(),
+        singular_refused(),
     ):
         learned, closure, mobility = _learn(standard, score, mobility, standard_space, key, model_of)
     strategies = {"preprocess": chain.steps if chain else [], "score": score, "mobility": mobility}

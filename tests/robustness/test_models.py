@@ -3,8 +3,10 @@
 import warnings
 from itertools import islice
 
+import numpy as np
 import pytest
 
+import effective_langevin as el
 from benchmarks.hostile.commands import run_folders
 from benchmarks.hostile.models import models
 from benchmarks.hostile.simulations import simulations
@@ -46,3 +48,12 @@ def test_settings_and_folders_that_cannot_be_are_refused(every, tmp_path):
     found, tried = faults(run_folders(tmp_path, 0), every)
     assert found == []
     assert tried > 60 // every
+
+
+def test_a_singular_matrix_becomes_a_sentence(monkeypatch, linear_series):
+    def singular(*_, **__):
+        raise np.linalg.LinAlgError("Singular matrix")
+
+    monkeypatch.setattr("effective_langevin.fit.estimate_score", singular)
+    with pytest.raises(el.DataError, match=r"does not determine the model \(Singular matrix\).*PCA\(0.99\)"):
+        el.fit(linear_series, score=el.Gaussian())

@@ -1,11 +1,27 @@
 """Matrix functions that several stages need."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 import numpy as np
 
-from .errors import ArgumentError
+from .errors import ArgumentError, DataError
 from .types import Matrix
 
 _ROUNDING = 1e-9
+
+
+@contextmanager
+def singular_refused() -> Iterator[None]:
+    """Turn a matrix that the series leaves singular into a sentence about the series; also a decorator."""
+    try:
+        yield
+    except np.linalg.LinAlgError as error:
+        raise DataError(
+            f"The series does not determine the model ({error}). A variable may be a combination of others, repeat "
+            "itself exactly, or hardly vary. `el.diagnose(series)` names redundant variables; drop them, or use "
+            " `preprocess=[el.preprocess.PCA(0.99)]`."
+        ) from error
 
 
 def square_root(matrix: Matrix) -> Matrix:
