@@ -30,6 +30,7 @@ from .estimate.mobility.cross_check import cross_check
 from .estimate.score import KGMM, DenoisingScore, ScoreFit, ScoreStrategy, estimate_score
 from .estimate.space import StateSpace
 from .estimate.symmetry import NoSymmetry, Symmetry, check_symmetry, common_units
+from .execution.compilation import note_shape
 from .model import LangevinModel
 
 _KGMM_DIMENSIONS = 6
@@ -115,6 +116,7 @@ def fit(
         space = StateSpace.of(series, symmetry)
 
     series = unfold(series)
+    note_shape("fit", series.n_samples, series.dimension)
     standardizer = common_units(Standardizer.from_series(series), symmetry)
     standard, standard_space = series.map(standardizer.to_standard), space.in_units_of(standardizer.std)
     model_of = partial(

@@ -30,10 +30,12 @@ def test_a_partial_folder_of_someone_else_is_left_alone(tmp_path):
 
 
 def test_overwriting_keeps_what_no_run_wrote(tmp_path):
-    path = finished(tmp_path / "run", **{"paths.nc": "paths", "notes.txt": "mine", "curves.nc": "old"})
+    path = finished(
+        tmp_path / "run", **{"paths.nc": "paths", "notes.txt": "mine", ".hidden": "mine", "curves.nc": "old"}
+    )
     with RunFolder(path, overwrite=True) as folder:
         (folder.partial / "config.toml").write_text("new")
-    assert {p.name for p in path.iterdir()} == {"config.toml", "figures", "paths.nc", "notes.txt"}
+    assert {p.name for p in path.iterdir()} == {"config.toml", "figures", "paths.nc", "notes.txt", ".hidden"}
     assert (path / "config.toml").read_text() == "new"
     assert (path / "notes.txt").read_text() == "mine"
     assert [p.name for p in tmp_path.iterdir()] == ["run"]

@@ -20,7 +20,7 @@ def singular_refused() -> Iterator[None]:
         raise DataError(
             f"The series does not determine the model ({error}). A variable may be a combination of others, repeat "
             "itself exactly, or hardly vary. `el.diagnose(series)` names redundant variables; drop them, or use "
-            " `preprocess=[el.preprocess.PCA(0.99)]`."
+            "`preprocess=[el.preprocess.PCA(0.99)]`."
         ) from error
 
 

@@ -27,6 +27,7 @@ except ImportError:  # Windows: two runs into one folder are not noticed there
 
 CONFIG, MODEL, METRICS, CURVES = "config.toml", "model.safetensors", "metrics.json", "curves.nc"
 _LOCK = "run.lock"
+_LITTER = ".*.part*"  # of a run that was killed while it wrote
 _OURS = {CONFIG, MODEL, METRICS, CURVES, _LOCK, "report.html", "figures", "checkpoints"}
 
 
@@ -55,7 +56,7 @@ class RunFolder:
         self.lock = _lock(self.partial)
         self._put_back()
         self._check()  # another run may have ended just now
-        for litter in self.partial.rglob(".*.part*"):  # of a run that was killed while it wrote
+        for litter in self.partial.rglob(_LITTER):
             litter.unlink()
         (self.partial / "figures").mkdir(exist_ok=True)
         return self
@@ -168,7 +169,7 @@ def _foreign(folder: Path) -> list[str]:
         return []
     if not folder.is_dir():
         return [folder.name]
-    return sorted(p.name for p in folder.iterdir() if p.name not in _OURS and not p.name.startswith("."))
+    return sorted(p.name for p in folder.iterdir() if p.name not in _OURS and not p.match(_LITTER))
 
 
 def _lock(folder: Path) -> IO[str]:

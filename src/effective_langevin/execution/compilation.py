@@ -25,6 +25,21 @@ def soon_compiled(function: F) -> F:
     return cast(F, eqx.filter_jit(function, **options))
 
 
+_MOST_SHAPES = 48
+_shapes: set[Any] = set()
+
+
+def note_shape(*shape: Any) -> None:
+    """Note that programs are about to be compiled for arrays of these sizes; drop all programs after many sizes.
+
+    JAX keeps every program that it has compiled: a process that fits series of ever other lengths would grow for ever.
+    """
+    _shapes.add(shape)
+    if len(_shapes) > _MOST_SHAPES:
+        _shapes.clear()
+        jax.clear_caches()
+
+
 def keep_compiled_programs() -> None:
     """Use a persistent compilation cache, unless the user has chosen one (or has switched it off) for JAX."""
     if getattr(jax.config, "jax_compilation_cache_dir", None) is None and "JAX_COMPILATION_CACHE_DIR" not in os.environ:

@@ -12,9 +12,10 @@ import jax.numpy as jnp
 import numpy as np
 
 from .._core import progress
-from .._core.errors import DivergenceError, EstimateWarning
+from .._core.errors import ArgumentError, DivergenceError, EstimateWarning
 from .._core.types import Paths
 from ..execution.batches import on_all_cores, one_cpu
+from ..execution.compilation import note_shape
 from ..execution.devices import spread
 from .steppers import StepMap
 
@@ -71,11 +72,12 @@ def integrate(
     over all devices or, on a CPU, its cores; which noise drives which member does not depend on how many there are.
     """
     state = jnp.asarray(initial, jnp.float32)
+    note_shape("ensemble", state.shape, frames, save_every)
     saved = [np.asarray(state)[None]] if keep_initial else []
     with progress.task(label, frames) as tick:
         if noise is not None:
             if advance.draws > 1:
-                raise ValueError(
+                raise ArgumentError(
                     "This stepper also draws noise itself. With given `noise` use StochasticHeun or EulerMaruyama."
                 )
             increments = jnp.asarray(noise, jnp.float32).reshape(len(state), frames, save_every, -1)

@@ -16,6 +16,7 @@ import numpy as np
 import scipy.linalg
 from jaxtyping import Array, Float
 
+from .._core.errors import ArgumentError
 from .._core.matrices import square_root
 from ..execution.batches import over_members, times, times_each
 
@@ -69,7 +70,7 @@ class Equation(eqx.Module):
         """Refuse state-dependent noise, for which most steppers converge to another equation."""
         if not self.additive:
             name = type(stepper).__name__
-            raise ValueError(f"{name} needs noise that does not depend on the state; use StochasticMidpoint.")
+            raise ArgumentError(f"{name} needs noise that does not depend on the state; use StochasticMidpoint.")
 
 
 class StepMap(eqx.Module):
@@ -280,7 +281,7 @@ class ExponentialEuler(Stepper):
     def advance(self, equation: Equation, step: float) -> StepMap:
         equation.needs_additive_noise(self)
         if equation.linear is None:
-            raise ValueError("ExponentialEuler needs an equation with a known linear part.")
+            raise ArgumentError("ExponentialEuler needs an equation with a known linear part.")
         noise = np.asarray(equation.noise, float)
         decay, response, covariance = exponential_matrices(np.asarray(equation.linear, float), noise @ noise.T, step)
         matrices = decay, response, square_root(covariance / step)
