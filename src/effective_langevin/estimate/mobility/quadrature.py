@@ -116,6 +116,6 @@ class PropagatedIntegral:
 
 def _grown(t: np.ndarray, rates: np.ndarray) -> np.ndarray:
     """int_0^t exp(rate t'), (time, rate)."""
-    slow = np.abs(rates) < 1e-12
+    slow = np.abs(rates) * np.abs(t).max(initial=0.0) < 1e-12  # whatever the unit of time
     rates = np.where(slow, 1, rates)
     return np.where(slow, t[:, None], np.expm1(np.outer(t, rates)) / rates)
