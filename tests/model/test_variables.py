@@ -23,7 +23,7 @@ def test_names_that_only_number_the_variables_say_nothing(linear_model, linear_s
 
 
 def test_another_unit_of_time_is_refused(linear_model, linear_series):
-    with pytest.raises(el.DataError, match="counts time in d, but the series in hour.*time_unit='day'"):
+    with pytest.raises(el.DataError, match=r"counts time in d, but the series in hour.*time_unit='day'"):
         linear_model.to_model_variables(relabelled(linear_series, time_unit="hour"))
     assert linear_model.to_model_variables(relabelled(linear_series, time_unit="days")).dimension == 2
 
