@@ -1,6 +1,7 @@
 """Damaged models, impossible simulations and settings: a right answer or one sentence."""
 
 import warnings
+from importlib import import_module
 from itertools import islice
 
 import numpy as np
@@ -54,6 +55,6 @@ def test_a_singular_matrix_becomes_a_sentence(monkeypatch, linear_series):
     def singular(*_, **__):
         raise np.linalg.LinAlgError("Singular matrix")
 
-    monkeypatch.setattr("effective_langevin.fit.estimate_score", singular)
+    monkeypatch.setattr(import_module("effective_langevin.fit"), "estimate_score", singular)
     with pytest.raises(el.DataError, match=r"does not determine the model \(Singular matrix\).*PCA\(0.99\)"):
         el.fit(linear_series, score=el.Gaussian())

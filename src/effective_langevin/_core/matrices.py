@@ -13,7 +13,7 @@ _ROUNDING = 1e-9
 
 @contextmanager
 def singular_refused() -> Iterator[None]:
-    """Turn a matrix that the series leaves singular into a sentence about the series; also a decorator."""
+    """Turn a matrix that the series leaves singular into a sentence about the series."""
     try:
         yield
     except np.linalg.LinAlgError as error:

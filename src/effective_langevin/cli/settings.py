@@ -251,7 +251,7 @@ def resolve(flags: Mapping[str, Any], config: Path | None) -> Settings:
         check=checks.one_of("check", given.get("check", "error"), ("error", "warn", "off")),
         force=checks.instance_of("force", given.get("force", False), (bool,)),
         settle=checks.instance_of("settle", given.get("settle", False), (bool,)),
-        validation=_table("validation", given, VALIDATION),
+        validation=_validation(_table("validation", given, VALIDATION)),
         sha256="" if {*READING, "data"} & set(flags) else given.get("found", {}).get("sha256", ""),
     )
 
@@ -296,6 +296,14 @@ def _texts(name: str, value: Any) -> list[str]:
     if not isinstance(values, list) or not all(isinstance(v, str) for v in values):
         raise checks.refused(name, "a text or a list of texts", value)
     return values
+
+
+def _validation(table: dict[str, Any]) -> dict[str, Any]:
+    """Return the settings of a validation, checked before the fit rather than after it."""
+    for key, least in (("seed", 0), ("members", 1)):
+        checks.integer_at_least(key, table.get(key, least), least)
+    checks.optional_positive_number("duration", table.get("duration"))
+    return table
 
 
 def _demo(table: dict[str, Any]) -> dict[str, Any]:

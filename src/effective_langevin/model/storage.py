@@ -226,7 +226,7 @@ def _check_arrays(arrays: dict[str, np.ndarray], size: int) -> None:
     for name, array in arrays.items():
         if np.isnan(array).any() and not name.startswith(_MAY_BE_UNKNOWN):
             raise checks.refused(name, "an array without NaN", "NaN")
-    checks.not_empty("states", arrays["states"], "at least one state of the data")
+    checks.integer_at_least("states (their number)", len(arrays["states"]), 1)
     checks.positive_number("units.std", float(arrays["units.std"].min()))
     checks.positive_number("score.covariance", float(np.linalg.eigvalsh(arrays["score.covariance"])[0]))
     checks.positive_number(

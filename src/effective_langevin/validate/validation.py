@@ -13,7 +13,6 @@ import numpy as np
 from .._core import checks, files, html
 from .._core.errors import ArgumentError, DataError
 from .._core.format import plus_minus, short, typeset
-from .._core.matrices import singular_refused
 from .._core.types import Matrix
 from ..data import Standardizer, TimeSeries
 from ..data.preprocess.pointwise import embed_angles
@@ -258,7 +257,6 @@ class Validation:
         return html.card(opening, facts, table, note='More: .summary(), .report("report.html")')
 
 
-@singular_refused()
 def validate(
     model: LangevinModel,
     series: TimeSeries,
