@@ -25,7 +25,7 @@ def soon_compiled(function: F) -> F:
     return cast(F, eqx.filter_jit(function, **options))
 
 
-_MOST_SHAPES = 48
+_MOST_SHAPES = 24
 _shapes: set[Any] = set()
 
 
