@@ -187,8 +187,8 @@ def _starting_states(
 ) -> Samples:
     """Return standardised starting points: as given, or drawn from the states of the data."""
     if initial is None:
-        rows = np.asarray(jax.random.choice(keys.named(key, "initial"), len(model.states), (members,)))
-        return model.standardizer.to_standard(model.states[rows])
+        rows = jax.random.randint(keys.named(key, "initial"), (members,), 0, len(model.states), jnp.int32)
+        return model.standardizer.to_standard(model.states[np.asarray(rows)])
     inward = model.transform
     width = model.dimension if inward is None else len(inward.names)
     if inward is not None and np.ndim(initial) == 3:
