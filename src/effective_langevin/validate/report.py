@@ -55,10 +55,11 @@ FIGURES: dict[str, tuple[Callable[..., Any], str | Callable[[Validation], Any]]]
 
 
 class Section(NamedTuple):
-    """A section of the report: its template is `templates/NAME.jinja`, its link `#NAME`."""
+    """A section of the report: its template is `templates/NAME.jinja`, its link `#NAME`; left out unless `wanted`."""
 
     name: str
     title: str
+    wanted: Callable[[Validation], Any] = lambda validation: True
 
 
 # To add a section, write its template and name it here. What the templates know is in `render`.
@@ -115,7 +116,7 @@ def render(validation: Validation, drawn: dict[str, Figure]) -> str:
     unresolved, horizon = notes.unresolved_modes(validation), model.mobility.evidence.horizon
     headline, *sentences = (_sentence(text, model.names) for text in validation.verdict.sentences)
     return _template().render(
-        sections=SECTIONS,
+        sections=[section for section in SECTIONS if section.wanted(validation)],
         validation=validation,
         model=model,
         tables=tables,
