@@ -37,7 +37,13 @@ FAMILIES = {
     "run folders": "benchmarks.hostile.commands:run_folders",
     "surroundings": "benchmarks.hostile.surroundings:surroundings",
     "hostile series": "benchmarks.hostile.series:series",
+    "hostile files": "benchmarks.hostile.files:cases",
+    "hostile tables": "benchmarks.hostile.tables:cases",
 }
+
+
+class Late(BaseException):
+    """The time of a case is over; no reader may catch this."""
 
 
 class Case(NamedTuple):
@@ -70,7 +76,7 @@ def try_case(case: Case) -> tuple[str, str]:
         return ("refused" if case.expected != "right" and clear else "wrong"), f"refused: {said}"
     except AssertionError as error:
         return "wrong", str(error) or "the answer is wrong"
-    except TimeoutError as error:
+    except Late as error:
         return "hang", str(error)
     except Exception as error:
         own = [f"{Path(f.filename).name}:{f.lineno}" for f in traceback.extract_tb(error.__traceback__)][-3:]
@@ -101,7 +107,7 @@ def run_alone(family: str, count: int, start: int, log: Path) -> None:
 
 
 def _be_late(*_: Any) -> None:
-    raise TimeoutError(f"no answer within {LIMIT_SECONDS} s")
+    raise Late(f"no answer within {LIMIT_SECONDS} s")
 
 
 def measure(family: str, count: int) -> list[dict[str, Any]]:

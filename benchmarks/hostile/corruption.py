@@ -96,9 +96,10 @@ def _copies(source: Path, folder: Path, count: int, rng: np.random.Generator) ->
 
 
 def _read(path: Path) -> None:
-    """Read a file; what comes must be a series of the size that was written, or a part of it."""
+    """Read a file; what comes must be a series of both variables, and not much longer than the one that was written."""
     series = el.read(path, dt=0.1 if path.suffix == ".npy" else None, missing=[])
     assert series.n_samples + series.dropped <= 2 * SAMPLES * SAMPLES, f"{series!r} from a file of {SAMPLES} rows"
+    assert series.dimension == 2 or path.suffix == ".csv", f"{series!r} from a file of two variables"
     assert np.isfinite(series.stacked()).all()
 
 

@@ -4,7 +4,7 @@ import os
 import platform
 import warnings
 from collections.abc import Callable, Sequence
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from dataclasses import fields, is_dataclass, replace
 from functools import partial
 from importlib.metadata import version
@@ -24,6 +24,7 @@ from .data.preprocess.base import Transform
 from .data.preprocess.chain import as_chain, embed_after, transform_series
 from .data.preprocess.pointwise import embed_angles
 from .data.provenance import describe_data
+from .data.suitability import find_unsuited, refuse_dependent
 from .diagnose import Diagnosis, diagnose
 from .estimate.mobility.base import ClosureFit, ClosureStrategy
 from .estimate.mobility.cross_check import cross_check
@@ -71,7 +72,8 @@ def fit(
     symmetry : Translations or TranslationsAndReflections, optional
         A symmetry of the process. It is imposed on score and mobility, and tested on the data.
     check : {"warn", "error", "off"}, default "warn"
-        What to do with a series that the diagnosis finds not stationary: warn, refuse, or do not diagnose it.
+        What to do with a series that is not stationary, or with variables that take few values, rest at one value or
+        hold codes for missing samples: warn, refuse, or do not diagnose it.
     seed : int, default 0
         Same seed, same bits on the same device.
     show_progress : bool, default False
@@ -86,7 +88,8 @@ def fit(
     Raises
     ------
     DataError
-        If the series is too short, or, with `check="error"`, not stationary.
+        If the series is too short, if a variable is constant or repeats others, or, with `check="error"`, if the series
+        is not stationary or a variable not continuous.
 
     Examples
     --------
@@ -101,7 +104,9 @@ def fit(
     key, origin, chain = keys.key_from_seed(seed), describe_data(series), as_chain(preprocess)
     transform, series = transform_series(series, chain)
     checks.enough_samples(series.n_samples, _LEAST_SAMPLES, "a fit")
-    diagnosis = _diagnose(series, check)
+    if symmetry is None:
+        refuse_dependent(series)
+    diagnosis, forced = _diagnose(series, check)
     symmetry = symmetry or NoSymmetry()
     checks.offers("symmetry", symmetry, "blocks", "Translations()")
     space = StateSpace.of(series, symmetry)
@@ -138,7 +143,7 @@ def fit(
     ):
         learned, closure, mobility = _learn(standard, score, mobility, standard_space, key, model_of)
     strategies = {"preprocess": chain.steps if chain else [], "score": score, "mobility": mobility}
-    provenance = _provenance(series, diagnosis, seed, origin, **strategies, symmetry=symmetry)
+    provenance = _provenance(series, forced, seed, origin, **strategies, symmetry=symmetry)
     return model_of(learned, closure, provenance=provenance, transform=transform, diagnosis=diagnosis)
 
 
@@ -185,21 +190,25 @@ def _default_score(space: StateSpace) -> ScoreStrategy:
     return KGMM() if space.dimension <= _KGMM_DIMENSIONS and KGMM().supports(space) else DenoisingScore()
 
 
-def _diagnose(series: TimeSeries, check: str) -> Diagnosis | None:
-    """Diagnose the series that is fitted; warn of one that is not stationary, or refuse it."""
+def _diagnose(series: TimeSeries, check: str) -> tuple[Diagnosis | None, str]:
+    """Diagnose the series that is fitted; warn of one that no Langevin equation describes, or refuse it.
+
+    Returns the diagnosis and the reasons against the fit.
+    """
     if check == "off":
-        return None
-    try:
-        diagnosis = diagnose(embed_angles(series))
-    except DataError:
-        return None  # too short or too fragmented for a diagnosis: the fit says what it needs
-    finding = diagnosis.finding("stationarity")
-    if finding.level == "stop":
-        words = f"{finding.meaning} {finding.advice}"
+        return None, ""
+    reasons, advice, diagnosis = find_unsuited(series), "", None
+    if not (reasons and check == "error"):
+        with suppress(DataError):  # too short or too fragmented for a diagnosis: the fit says what it needs
+            diagnosis = diagnose(embed_angles(series))
+    if diagnosis and (finding := diagnosis.finding("stationarity")).level == "stop":
+        reasons, advice = [*reasons, finding.meaning], finding.advice
+    if reasons:
+        words = " ".join([*reasons, advice]).rstrip()
         if check == "error":
             raise DataError(f'{words} Pass check="warn" (--force on the command line) to fit it all the same.')
         warnings.warn(words, EstimateWarning, stacklevel=3)
-    return diagnosis
+    return diagnosis, " ".join(reasons)
 
 
 def describe(strategy: Any) -> Any:
@@ -212,10 +221,9 @@ def describe(strategy: Any) -> Any:
 
 
 def _provenance(
-    series: TimeSeries, diagnosis: Diagnosis | None, seed: int, origin: dict[str, Any], **strategies: Any
+    series: TimeSeries, forced: str, seed: int, origin: dict[str, Any], **strategies: Any
 ) -> dict[str, Any]:
-    """Return what the model comes from; `forced` says why the series is not stationary."""
-    unsteady = diagnosis.finding("stationarity") if diagnosis else None
+    """Return what the model comes from; `forced` says what spoke against the fit."""
     return {
         "seed": seed,
         **{name: describe(strategy) for name, strategy in strategies.items()},
@@ -223,7 +231,7 @@ def _provenance(
         "segments": len(series.segments),
         "dropped": series.dropped,
         **origin,
-        **({"forced": unsteady.meaning} if unsteady and unsteady.level == "stop" else {}),
+        **({"forced": forced} if forced else {}),
         "versions": {
             "effective-langevin": version("effective-langevin"),
             "jax": jax.__version__,

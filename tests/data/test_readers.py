@@ -249,7 +249,7 @@ BAD_FILES = {
     "empty Zarr": ("a.zarr", lambda path: path.mkdir(), r"a\.zarr is not a readable Zarr store"),
     "text instead of HDF5": ("a.h5", write_text("hello"), r"a\.h5 is not a readable HDF5 file"),
     "HDF5 with unclear samples": ("a.h5", write_h5_without_samples, r"not clear which.*run/a \(5,\), run/b \(6,\)"),
-    "text instead of npz": ("a.npz", write_text("hello"), r"a\.npz is not a numpy file"),
+    "text instead of npz": ("a.npz", write_text("hello"), r"a\.npz is not a readable numpy file"),
     "truncated npz": ("a.npz", write_truncated("run.npz"), r"a\.npz is not a readable numpy file"),
     "npz with unclear samples": ("a.npz", write_without_x, r"a\.npz has no array called x.*a \(5,\), b \(3, 3\)"),
     "pickled npy": ("a.npy", write_pickled, r"a\.npy .*holds Python objects, which are not read"),

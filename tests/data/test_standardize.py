@@ -101,3 +101,20 @@ def test_a_tiny_but_varying_variable_is_not_called_constant():
     values = 1e-13 * np.random.default_rng(0).normal(size=(200, 1))
     units = el.Standardizer.from_series(el.TimeSeries(values, dt=1.0))
     assert units.std[0] == pytest.approx(values.std())
+
+
+@pytest.mark.parametrize(("offset", "spread"), [(1e15, 100.0), (1e8, 1e-5), (0.0, 1e70), (0.0, 1e-70)])
+def test_no_offset_and_no_unit_changes_the_standardised_samples(offset, spread):
+    """Float64 holds 1e15 to 0.125: a thousandth of the spread."""
+    x = np.random.default_rng(0).normal(size=(500, 2))
+    series = el.TimeSeries(offset + spread * x, dt=1.0)
+    found = series.map(el.Standardizer.from_series(series).to_standard).stacked()
+    rounding = np.spacing(offset) / spread
+    np.testing.assert_allclose(found, (x - x.mean(axis=0)) / x.std(axis=0), atol=1e-10 + 2 * rounding)
+
+
+@pytest.mark.parametrize("scale", [1e-160, 1e160, 1e300])
+def test_units_that_float64_cannot_square_twice_are_refused(scale):
+    series = el.TimeSeries(scale * np.random.default_rng(0).normal(size=(500, 1)), dt=1.0)
+    with pytest.raises(el.DataError, match=r"Variable 'x1' varies by .* Give it in another unit"):
+        el.Standardizer.from_series(series)

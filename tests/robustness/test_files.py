@@ -9,9 +9,9 @@ import pytest
 
 import effective_langevin as el
 from benchmarks import robustness
-from benchmarks.robustness import FAMILIES, FEW, MANY, Case, count_outcomes, find_cases, table, try_case
+from benchmarks.robustness import FAMILIES, FEW, MANY, Case, Late, count_outcomes, find_cases, table, try_case
 
-CORRUPTED = [name for name in FAMILIES if name.startswith("corrupted")]
+CORRUPTED = [name for name, made_by in FAMILIES.items() if made_by.startswith("benchmarks.hostile.corruption")]
 MOST_SECONDS = 120  # for a family of the slow tier
 
 
@@ -36,6 +36,11 @@ def test_a_damaged_file_is_read_or_refused(family, tmp_path):
     assert faults(family, tmp_path, FEW) == []
 
 
+@pytest.mark.parametrize("family", ["hostile files", "hostile tables"])
+def test_a_hostile_file_or_table_has_the_expected_answer(family, tmp_path):
+    assert faults(family, tmp_path, FEW) == []
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("family", CORRUPTED)
 def test_a_thousand_damaged_files_are_read_or_refused(family, tmp_path):
@@ -50,7 +55,7 @@ def test_every_outcome_is_told_apart():
     outcomes = {
         "right": Case("", lambda: None),
         "refused": Case("", lambda: _raise(el.DataError("no")), "refused"),
-        "hang": Case("", lambda: _raise(TimeoutError("late"))),
+        "hang": Case("", lambda: _raise(Late("late"))),
         "crash": Case("", lambda: _raise(KeyError("x"))),
     }
     assert {try_case(case)[0] for case in outcomes.values()} == set(outcomes)

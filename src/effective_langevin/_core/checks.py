@@ -11,7 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from .errors import ArgumentError, DataError
+from .errors import UNPRINTABLE, ArgumentError, DataError
+
+_LARGEST = 1e75
+_LONGEST = 256  # characters of a name
 
 
 def refused(name: str, must: str, got: object, hint: str = "") -> ArgumentError:
@@ -44,6 +47,12 @@ def positive_number(name: str, value: Any, hint: str = "") -> float:
     if value is None:
         raise ArgumentError(f"Argument `{name}` is missing: it must be a positive number. {hint}".rstrip())
     return _number(name, value, "a positive number", lambda v: 0 < v < np.inf, hint)
+
+
+def sensible_number(name: str, value: float, hint: str) -> None:
+    """Refuse a positive number of which the fourth power leaves the range of float64."""
+    if not 1 / _LARGEST < value < _LARGEST:
+        raise refused(name, f"between {1 / _LARGEST:.0e} and {_LARGEST:.0e}", value, hint)
 
 
 def optional_positive_number(name: str, value: Any, hint: str = "") -> float | None:
@@ -117,12 +126,20 @@ def instance_of(name: str, value: Any, kinds: tuple[type, ...], hint: str = "") 
 
 
 def texts(name: str, value: Sequence[str] | None, count: int, default: Sequence[str]) -> tuple[str, ...]:
-    """Return one text per variable."""
+    """Return one short printable text per variable."""
     if value is None:
         return tuple(default)
     if isinstance(value, str) or len(value) != count:
         raise refused(name, f"a list of {count} texts, one per variable", value)
-    return tuple(str(v) for v in value)
+    return tuple(printable(name, str(v).strip()) for v in value)
+
+
+def printable(name: str, text: str) -> str:
+    """Return a text that every file and every terminal can hold."""
+    if len(text) > _LONGEST or UNPRINTABLE.search(text) or "\n" in text or "\t" in text:
+        must = f"at most {_LONGEST} characters without line breaks and control characters"
+        raise refused(name, must, text[:40] + "..." * (len(text) > 40), f"Give others: {name}=...")
+    return text
 
 
 def periods(value: Any, names: Sequence[str]) -> tuple[float | None, ...]:
@@ -149,8 +166,10 @@ def known_names(name: str, wanted: Any, known: Iterable[str], where: str) -> tup
 
 
 def distinct(name: str, names: Sequence[str]) -> tuple[str, ...]:
-    """Return names of which none occurs twice."""
+    """Return names of which none is empty or occurs twice."""
     names = tuple(names)
+    if "" in names:
+        raise refused(name, "names", "", "Name every variable.")
     if len(set(names)) < len(names):
         twice = next(n for i, n in enumerate(names) if n in names[:i])
         raise refused(name, "different names", twice, "It occurs twice. Rename one of them.")
@@ -211,6 +230,16 @@ def unmasked(value: Any) -> Any:
     if not isinstance(value, np.ma.MaskedArray):
         return value
     return np.where(np.ma.getmaskarray(value), np.nan, value.data) if value.dtype.kind in "fiub" else value.filled()
+
+
+def dependent(name: str, others: Sequence[str], factors: Sequence[float], digits: int) -> DataError:
+    """Return the error for a variable that repeats others, to be raised."""
+    if len(others) == 1:
+        equals = f"equals {others[0]}" if abs(factors[0] - 1) < 1e-9 else f"is {factors[0]:.4g} times {others[0]}"
+    else:
+        terms = (f"{factor:+.4g} {other}" for factor, other in zip(factors, others))
+        equals = f"is {' '.join(terms).removeprefix('+')}"
+    return DataError(f"{name} {equals}, up to a constant, to {digits} digits: drop one, or use PCA (--pca).")
 
 
 def fits_in_memory(size: float, what: str, hint: str = "Read fewer variables, or a shorter stretch.") -> None:

@@ -1,8 +1,15 @@
 """The exceptions and warnings a user can meet. Each carries a sentence in the user's words."""
 
+import re
+
+UNPRINTABLE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+
 
 class EffectiveLangevinError(Exception):
-    """Base of every error raised on purpose by this package."""
+    """Base of every error raised on purpose by this package; control characters are shown as escapes."""
+
+    def __str__(self) -> str:
+        return UNPRINTABLE.sub(lambda found: ascii(found[0])[1:-1], super().__str__())
 
 
 class ArgumentError(EffectiveLangevinError, ValueError):

@@ -81,6 +81,7 @@ def area_weights(names: Sequence[str]) -> np.ndarray:
 
 def summarize(names: Sequence[str]) -> list[str]:
     """Return the names, with "sst(lat, lon)" in place of the grid points of a field."""
-    fields = {f.columns[0]: f"{f.name}({', '.join(f.coordinates)})" for f in find_fields(names) if len(f.columns) > 4}
-    inside = {column for f in find_fields(names) if len(f.columns) > 4 for column in f.columns}
-    return [fields.get(i, name) for i, name in enumerate(names) if i in fields or i not in inside]
+    large = [field for field in find_fields(names) if len(field.columns) > 4]
+    first = {f.columns[0]: f"{f.name}({', '.join(f.coordinates)})" for f in large}
+    inside = {column for f in large for column in f.columns}
+    return [first.get(i, name) for i, name in enumerate(names) if i in first or i not in inside]

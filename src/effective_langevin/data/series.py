@@ -93,30 +93,31 @@ class TimeSeries:
         start: float | Sequence[float] = 0.0,
         calendar: str = "",
     ):
-        store = object.__setattr__
         if is_labelled(values):
+            from .io import read
+
             given = {"names": names, "units": units, "periods": periods, "time_unit": time_unit or None}
-            vars(self).update(vars(_read_labelled(values, dt=dt, **given)))
+            vars(self).update(vars(read(values, dt=dt, **given)))
             return
         dt = checks.positive_number("dt", dt, _DT_HINT)
+        checks.sensible_number("dt", dt, "Choose another unit of time.")
         records = _as_records(values)
         check_orientation(records, named=names is not None)
         origins = checks.number_or_numbers("start", start, len(records), "record")
         segments, places = _split_at_gaps(records)
-        checks.enough_samples(sum(len(s) for s in segments), 2, "a time series")
-        width = records[0].shape[1]
-        store(self, "segments", segments)
-        store(self, "dt", dt)
-        numbered = [f"x{i + 1}" for i in range(width)]
-        store(self, "names", checks.distinct("names", checks.texts("names", names, width, numbered)))
-        store(self, "units", checks.texts("units", units, width, [""] * width))
-        store(self, "periods", checks.periods(periods, self.names))
-        store(self, "time_unit", str(time_unit))
-        store(self, "calendar", str(calendar))
-        store(self, "source", {})
-        store(self, "dropped", sum(len(r) for r in records) - sum(len(s) for s in segments))
-        store(self, "starts", tuple(origins[record] + dt * row for record, row in places))
-        store(self, "records", tuple(record for record, _ in places))
+        samples, width = sum(len(s) for s in segments), records[0].shape[1]
+        checks.enough_samples(samples, 2, "a time series")
+        vars(self).update(
+            segments=segments,
+            dt=dt,
+            time_unit=checks.printable("time_unit", str(time_unit)),
+            dropped=sum(len(r) for r in records) - samples,
+            starts=tuple(origins[record] + dt * row for record, row in places),
+            records=tuple(record for record, _ in places),
+            calendar=str(calendar),
+            source={},
+            **_check_labels(width, names, units, periods),
+        )
 
     @property
     def dimension(self) -> int:
@@ -183,7 +184,7 @@ class TimeSeries:
         places : list of tuple of int and float, optional
             Record and start of each segment. Default: as before, for as many segments.
         names, units : list of str, optional
-            Labels of the new variables. Default: as before.
+            Labels of the new variables. Default: as before; x1, x2, ... if the number of variables changes.
         periods : list of float or None, optional
             Periods of the new variables. Default: as before; no angles if the number of variables changes.
         lost : int, default 0
@@ -197,18 +198,19 @@ class TimeSeries:
             if len(segments) != len(self.segments):
                 raise checks.refused("segments", f"a list of {len(self.segments)}, as before", len(segments))
             places = list(zip(self.records, self.starts))
-        new = copy.copy(self)
         kept = [(s, place) for s, place in zip(segments, places) if len(s)]
-        store = object.__setattr__
-        store(new, "segments", tuple(s for s, _ in kept))
-        store(new, "records", tuple(record for _, (record, _) in kept))
-        store(new, "starts", tuple(float(start) for _, (_, start) in kept))
         width = kept[0][0].shape[1] if kept else self.dimension
-        store(new, "names", checks.distinct("names", checks.texts("names", names, width, self.names)))
-        store(new, "units", checks.texts("units", units, width, self.units))
-        unchanged = self.periods if width == self.dimension else (None,) * width
-        store(new, "periods", unchanged if periods is None else checks.periods(periods, new.names))
-        store(new, "dropped", self.dropped + lost)
+        same = width == self.dimension
+        names = self.names if names is None and same else names
+        units = self.units if units is None and same else units
+        new = copy.copy(self)
+        vars(new).update(
+            segments=tuple(s for s, _ in kept),
+            records=tuple(record for _, (record, _) in kept),
+            starts=tuple(float(start) for _, (_, start) in kept),
+            dropped=self.dropped + lost,
+            **_check_labels(width, names, units, self.periods if same and periods is None else periods),
+        )
         return new
 
     def starting_at(self, time: float) -> "TimeSeries":
@@ -256,7 +258,7 @@ class TimeSeries:
         """
         stride = checks.integer_at_least("stride", stride, 1)
         new = self.with_segments([s[::stride] for s in self.segments])
-        object.__setattr__(new, "dt", self.dt * stride)
+        vars(new)["dt"] = self.dt * stride
         return new
 
     def split(self, held_out: float = 0.2, blocks: int = 10) -> tuple["TimeSeries", "TimeSeries"]:
@@ -279,12 +281,10 @@ class TimeSeries:
         parts: tuple[list, list] = ([], [])
         first = 0
         for segment, record, start in zip(self.segments, self.records, self.starts):
-            inner = cuts[(cuts > first) & (cuts < first + len(segment))]
-            row = 0
-            for piece in np.split(segment, inner - first):
-                kept_out = np.searchsorted(cuts, first + row, side="right") % 2 == 1
-                parts[int(kept_out)].append((piece, (record, start + row * self.dt)))
-                row += len(piece)
+            inner = cuts[(cuts > first) & (cuts < first + len(segment))] - first
+            for row, stop in zip([0, *inner], [*inner, len(segment)]):
+                kept_out = np.searchsorted(cuts, first + row, side="right") % 2
+                parts[kept_out].append((segment[row:stop], (record, start + row * self.dt)))
             first += len(segment)
         train, test = (self.with_segments([s for s, _ in p], places=[place for _, place in p]) for p in parts)
         return train, test
@@ -308,24 +308,24 @@ class TimeSeries:
 
         return to_xarray(self, dataset=dataset, origin=origin)
 
+    def _describe_size(self) -> tuple[str, str, str]:
+        """Return the sampling interval, the number of segments and the rows dropped, in words."""
+        dropped = f", {count(self.dropped, 'row')} with NaN dropped" if self.dropped else ""
+        return f"{self.dt:g} {self.time_unit}".rstrip(), count(len(self.segments), "segment"), dropped
+
     def __repr__(self) -> str:
-        gaps = f", {count(self.dropped, 'row')} with NaN dropped" if self.dropped else ""
-        unit = f" {self.time_unit}" if self.time_unit else ""
+        dt, segments, dropped = self._describe_size()
         names = ", ".join(summarize(self.names)[:_MOST_SHOWN])
         names += f", ... ({self.dimension} variables)" if self.dimension > _MOST_SHOWN else ""
-        return (
-            f"TimeSeries({self.n_samples} samples of {names} in {count(len(self.segments), 'segment')}, "
-            f"dt={self.dt:g}{unit}{gaps})"
-        )
+        return f"TimeSeries({self.n_samples} samples of {names} in {segments}, dt={dt}{dropped})"
 
     def _repr_html_(self) -> str:
         samples, shown = self.stacked(), list(range(min(self.dimension, _MOST_SHOWN)))
-        unit = f" {self.time_unit}" if self.time_unit else ""
-        dropped = f", {count(self.dropped, 'row')} with NaN dropped" if self.dropped else ""
+        dt, segments, dropped = self._describe_size()
         facts = [
-            ("samples", f"{self.n_samples:,} in {count(len(self.segments), 'segment')}{dropped}"),
-            ("sampling interval", f"{self.dt:g}{unit}"),
-            ("time covered", f"{self.duration:,.6g}{unit}"),
+            ("samples", f"{self.n_samples:,} in {segments}{dropped}"),
+            ("sampling interval", dt),
+            ("time covered", f"{self.duration:,.6g} {self.time_unit}".rstrip()),
         ]
         columns = [f(samples[:, shown], axis=0) for f in (np.mean, np.std, np.min, np.max)]
         rows = [[with_unit(self.names[i], self.units[i]), *(typeset(f"{c[i]:.4g}") for c in columns)] for i in shown]
@@ -340,10 +340,11 @@ def is_labelled(values: Any) -> bool:
     return any(callable(getattr(values, method, None)) for method in methods)
 
 
-def _read_labelled(values: Any, **given: Any) -> "TimeSeries":
-    from .io import read
-
-    return read(values, **given)
+def _check_labels(width: int, names: Any, units: Any, periods: Any) -> dict[str, Any]:
+    """Return names, units and periods of the variables as they are stored: x1, x2, ... on lines, without units."""
+    names = checks.distinct("names", checks.texts("names", names, width, [f"x{i + 1}" for i in range(width)]))
+    units = checks.texts("units", units, width, [""] * width)
+    return {"names": names, "units": units, "periods": checks.periods(periods, names)}
 
 
 def _as_records(values: Any) -> list[Samples]:
@@ -358,15 +359,11 @@ def _as_records(values: Any) -> list[Samples]:
             )
         return records
     array = checks.real_samples(values)
-    if array.ndim == 1:
-        return [array[:, None]]
-    if array.ndim == 2:
-        return [array]
-    if array.ndim == 3:
-        return list(array)
-    raise DataError(
-        f"The series has {array.ndim} axes; it must be (time, var), (member, time, var) or a list of (time, var)."
-    )
+    if array.ndim not in (1, 2, 3):
+        raise DataError(
+            f"The series has {array.ndim} axes; it must be (time, var), (member, time, var) or a list of (time, var)."
+        )
+    return list(array) if array.ndim == 3 else [array[:, None] if array.ndim == 1 else array]
 
 
 def _split_at_gaps(records: list[Samples]) -> tuple[tuple[Samples, ...], list[tuple[int, int]]]:
@@ -387,10 +384,10 @@ def _split_at_gaps(records: list[Samples]) -> tuple[tuple[Samples, ...], list[tu
 
 def check_orientation(records: list[Samples], named: bool) -> None:
     """Refuse one record with more variables than samples; several records, or names, say which axis is which."""
+    checks.enough_samples(sum(len(r) for r in records), 2, "a time series")
     length, width = records[0].shape
     if width == 0:
         raise DataError("The series has no variables (its last axis has length 0).")
-    checks.enough_samples(sum(len(r) for r in records), 2, "a time series")
     if len(records) == 1 and width > length and not named:
         raise DataError(
             f"The series has more variables ({width}) than samples ({length}): the axes look transposed. "

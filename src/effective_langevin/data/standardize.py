@@ -8,6 +8,9 @@ from .._core.errors import DataError
 from .._core.types import Matrix, Samples, Vector
 from .series import TimeSeries
 
+_SMALLEST, _LARGEST = 1e-75, 1e75  # fourth powers stay within float64
+_FAR = 1e4  # ranges between a variable and zero
+
 
 @dataclass(frozen=True, eq=False)
 class Standardizer:
@@ -45,13 +48,22 @@ class Standardizer:
         Standardizer
         """
         samples = series.stacked()
-        mean, std = samples.mean(axis=0), np.array([column.std() for column in samples.T])
-        largest = np.maximum(samples.max(axis=0), -samples.min(axis=0))
-        for name, centre, width, size in zip(series.names, mean, std, largest):
-            if width <= 1e-12 * size:
+        low, high = samples.min(axis=0), samples.max(axis=0)
+        with np.errstate(over="ignore"):
+            spread = high - low
+        for name, first, width in zip(series.names, low, spread):
+            if width == 0:
                 raise DataError(
-                    f"Variable {name!r} is constant (always {centre:g}): it has no dynamics to model. Drop it."
+                    f"Variable {name!r} is constant (always {first:g}): it has no dynamics to model. Drop it."
                 )
+            if not _SMALLEST < width < _LARGEST:
+                raise DataError(
+                    f"Variable {name!r} varies by {width:.3g}: powers of such numbers leave the range of float64. "
+                    "Give it in another unit."
+                )
+        shift = np.where(np.maximum(high, -low) > _FAR * spread, low, 0.0)  # no digit is lost to a large offset
+        shifted = samples - shift if shift.any() else samples
+        mean, std = shift + shifted.mean(axis=0), np.array([column.std() for column in shifted.T])
         return cls(mean, std)
 
     def to_standard(self, x: Samples) -> Samples:

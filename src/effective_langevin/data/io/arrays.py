@@ -4,8 +4,10 @@ The samples are the array `x` (or `values`, `data`, `samples`), (time, var) or (
 in `variables`. Beside them may stand `dt`, `dt_unit` or `time_unit`, `time`, `variables` or `names`, and `units`.
 """
 
+import math
+import zipfile
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -28,30 +30,83 @@ _NOTE_KEYS = {key for keys in _NOTES.values() for key in keys}
 
 def read_numpy(path: Path, options: ReadOptions) -> list[Record]:
     """Read a .npy file, whose `dt` or stamps come from the caller, or the named arrays of a .npz file."""
-    try:
-        loaded: Any = np.load(path, allow_pickle=False)
-        if not isinstance(loaded, np.ndarray):
-            with loaded:
-                loaded = {name: loaded[name] for name in loaded}
-    except Exception as error:  # numpy and zipfile raise errors of many kinds for damaged files
-        if "allow_pickle" in str(error):
-            raise DataError(
-                f"{path} is not a numpy file, or holds Python objects, which are not read: save plain arrays."
-            ) from error
-        raise DataError(f"{path} is not a readable numpy file: {error}.") from error
-    convert: Any = from_array if isinstance(loaded, np.ndarray) else from_mapping
-    return convert(loaded, str(path), options)
+    with path.open("rb") as file:
+        if file.read(4) == b"PK\x03\x04":
+            with zipfile.ZipFile(file) as archive:
+                return from_mapping(_open_members(archive), str(path), options)
+        file.seek(0)
+        shape, dtype = _read_header(file, path.stat().st_size)
+        checks.fits_in_memory(math.prod(shape) * dtype.itemsize, str(path))
+        file.seek(0)
+        return from_array(np.lib.format.read_array(file, allow_pickle=False), str(path), options)
+
+
+@dataclass(frozen=True)
+class _Member:
+    """An array of a .npz file, which is read when it is needed."""
+
+    archive: zipfile.ZipFile
+    name: str
+    shape: tuple[int, ...]
+    dtype: np.dtype
+
+    @property
+    def ndim(self) -> int:
+        return len(self.shape)
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> np.ndarray:
+        with self.archive.open(self.name) as file:
+            _read_header(file, self.archive.getinfo(self.name).file_size)
+        with self.archive.open(self.name) as file:
+            return np.lib.format.read_array(file, allow_pickle=False)
+
+
+def _open_members(archive: zipfile.ZipFile) -> dict[str, _Member]:
+    names = [name for name in archive.namelist() if name.endswith(".npy")]
+    checks.distinct("arrays", names)
+    members = {}
+    for name in names:
+        with archive.open(name) as file:
+            members[name.removesuffix(".npy")] = _Member(archive, name, *_read_header(file))
+    return members
+
+
+def _read_header(file: Any, size: float = np.inf) -> tuple[tuple[int, ...], np.dtype]:
+    """Return shape and type of an array; refuse Python objects, and more numbers than `size` bytes can hold."""
+    version = np.lib.format.read_magic(file)
+    read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
+    shape, _, dtype = read(file)
+    if dtype.hasobject:
+        raise DataError(f"{file.name} holds Python objects, which are not read: save plain arrays.")
+    if math.prod(shape) * dtype.itemsize > size or min(shape, default=0) < 0:
+        raise ValueError(f"its header announces {shape} numbers, and it has {size} bytes")
+    return shape, dtype
 
 
 def read_hdf5(path: Path, options: ReadOptions) -> list[Record]:
     """Read datasets by their full name ("run/x"); units are attributes, notes may be attributes of the file."""
-    found: dict[str, Any] = {}
     with h5py.File(path, "r") as file:
-        file.visititems(lambda name, node: found.update({name: node}) if isinstance(node, h5py.Dataset) else None)
+        found = find_datasets(file)
         noted = {name: _decode(node.attrs["units"]) for name, node in found.items() if "units" in node.attrs}
         units = {name: str(unit[0]) for name, unit in noted.items() if len(unit)}
         notes = {key: np.asarray(value) for key, value in file.attrs.items() if key in _NOTE_KEYS}
         return from_mapping({**notes, **{n: _decoded(node) for n, node in found.items()}}, str(path), options, units)
+
+
+def find_datasets(file: h5py.File) -> dict[str, h5py.Dataset]:
+    """Return the datasets of an open HDF5 file by name; refuse one whose numbers lie in another file."""
+    found: dict[str, Any] = {}
+    links: dict[str, Any] = {}
+    file.visititems(lambda name, node: found.update({name: node}) if isinstance(node, h5py.Dataset) else None)
+    file.visititems_links(lambda name, link: links.update({name: link}))
+    places = [(name, link.filename) for name, link in links.items() if isinstance(link, h5py.ExternalLink)]
+    for name, node in found.items():
+        places += [(name, path) for path, *_ in node.external or ()]
+        places += [(name, source.file_name) for source in (node.virtual_sources() if node.is_virtual else ())]
+    for name, path in places:
+        if path != ".":
+            raise DataError(f"{name} of {file.filename} lies in another file, {path}, which is not read. Copy it.")
+    return found
 
 
 def _decoded(node: Any) -> Any:
@@ -59,6 +114,7 @@ def _decoded(node: Any) -> Any:
     attrs = {k: np.asarray(node.attrs[k]).reshape(-1)[0] for k in _PACKING if k in node.attrs}
     if not attrs or node.dtype.kind not in "fiu":
         return node
+    checks.fits_in_memory(node.nbytes, f"{node.name} of {node.file.filename}")
     packed = xr.Dataset({"x": ([f"axis{i}" for i in range(node.ndim)], node[()], attrs)})
     return xr.decode_cf(packed, decode_times=False)["x"].values
 
@@ -86,6 +142,7 @@ def from_mapping(
     candidates = {n: a for n, a in arrays.items() if n not in reserved and np.ndim(a) > 0 and a.dtype.kind in "fiubc"}
     names = None if notes["names"] is None else list(checks.distinct("names", [str(n) for n in notes["names"]]))
     chosen, by_column = _choose(candidates, names, where, options)
+    checks.fits_in_memory(8.0 * sum(math.prod(np.shape(candidates[n])) for n in chosen), f"The samples of {where}")
     blocks = {n: np.asarray(checks.unmasked(candidates[n])) for n in chosen}
     blocks = {n: a[:, None] if a.ndim == 1 else a for n, a in blocks.items()}
     values = _concatenate(blocks, where)
@@ -95,7 +152,7 @@ def from_mapping(
     stamps = options.stamps
     if stamps is None and time is not None:
         stamps = Stamps(_decode(arrays[time], flat=False), time, units.get(time) or unit_in_name(time))
-    dt_unit = "" if notes["dt_unit"] is None else str(notes["dt_unit"][0])
+    dt_unit = "" if notes["dt_unit"] is None or not len(notes["dt_unit"]) else str(notes["dt_unit"][0])
     dt = notes["dt"]
     if dt is not None and (len(dt) != 1 or dt.dtype.kind not in "fiu" or not 0 < dt[0] < np.inf):
         raise DataError(f"`dt` in {where} is {dt!r}; it must be one positive number. Correct the file.")
@@ -113,6 +170,8 @@ def _split_members(record: Record, options: ReadOptions) -> list[Record]:
             f"The data of {record.where} have {record.values.ndim} axes; they must be (time,), (time, var) or "
             "(member, time, var)."
         )
+    if not record.values.size:
+        raise DataError(f"The data of {record.where} are empty: their shape is {record.values.shape}.")
     members = enumerate(record.values)
     return [replace(record, values=values, where=f"{record.where} (member {i})") for i, values in members]
 

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 _FAR, _APART = 20, 10  # robust standard deviations from the median, and from the next value
 _MOST_CODES = 5
 _USUAL = (999.0, 999.9, 9999.0, 9999.9, 99999.0, 1e20, 1e30, 1e36)  # codes also where they occur once
+_FEWEST_ROWS = 20  # from which on two equal values far out are no accident
 _FEWEST_TICKS = 32
 
 
@@ -43,7 +44,8 @@ def find_codes(column: np.ndarray) -> list[tuple[float, int]]:
         median = np.median(rest)
         far = max((rest.max(), rest.min()), key=lambda x: abs(x - median))
         others = rest[rest != far]
-        if not len(others) or (len(rest) - len(others) < 2 and abs(far) not in _USUAL):
+        repeats = len(rest) - len(others) > 1 and len(rest) >= _FEWEST_ROWS
+        if not len(others) or not (repeats or abs(far) in _USUAL):
             return found
         spread = 1.4826 * np.median(np.abs(others - np.median(others))) or others.std()
         nearest = np.abs(others - far).min()
@@ -54,6 +56,12 @@ def find_codes(column: np.ndarray) -> list[tuple[float, int]]:
     return found
 
 
+def describe_codes(codes: list[tuple[float, int]]) -> str:
+    """Say which values look like codes."""
+    shown = ", ".join(f"{code:g} ({count} times)" for code, count in codes)
+    return f"holds {shown}, far from all other values: a code for missing samples?"
+
+
 def refuse_codes(records: "Sequence[Record]", options: "ReadOptions") -> None:
     """Refuse values that look like codes for missing ones, unless `missing` is empty."""
     if options.missing is not None and not len(options.missing):
@@ -62,12 +70,11 @@ def refuse_codes(records: "Sequence[Record]", options: "ReadOptions") -> None:
         for name, column in _columns(record):
             codes = find_codes(column)
             if codes:
-                shown = ", ".join(f"{code:g} ({count} times)" for code, count in codes)
                 given = [*(options.missing or ()), *(code for code, _ in codes)]
                 listed = ",".join(f"{code:g}" if is_number(code) else str(code) for code in given)
                 raise DataError(
-                    f"Variable {name!r} of {record.where} holds {shown}, far from all other values: a code for missing "
-                    f"samples? Pass missing=[{listed}], or missing=[] if they are samples."
+                    f"Variable {name!r} of {record.where} {describe_codes(codes)} Pass missing=[{listed}], or "
+                    "missing=[] if they are samples."
                 )
 
 

@@ -19,7 +19,7 @@ from .times import Grid, Stamps, agree, put_in_order, resample, to_grid
 
 # "t" is a time, "T" a temperature; a unit may follow: time_s, time (s), t/ms.
 _TIME_NAME = re.compile(r"^(?:t|(?i:time|date|datetime|timestamp))(?:\s*[\[(/_ ]\s*(?P<unit>[^\W\d]+)\s*[\])]?)?$")
-_MOST_MISSING = 1_000_000
+_MOST_MISSING = 20_000_000  # numbers with which gaps may be filled, or 20 times as many as there are
 _SHORT, _MANY = 8, 10  # stretches between gaps: rows, and how many of them look like weeks
 
 
@@ -170,8 +170,8 @@ def _place(record: Record, options: ReadOptions, unit: str) -> tuple[np.ndarray,
     """Return the values of one record on its grid, and the grid."""
     values = checks.real_samples(record.values, f"The data of {record.where}")
     stamps = None if options.time is False else record.stamps
-    if stamps is not None and len(stamps.values) != len(values):
-        raise DataError(f"{record.where} has {len(stamps.values)} time stamps for {len(values)} rows.")
+    if stamps is not None:
+        _check_stamps(stamps, values, record.where)
     if stamps is None:
         grid = _count_rows(record, options, unit)
         values, stamps = _cut(values, Stamps(grid.times), options, record.where)
@@ -190,6 +190,16 @@ def _place(record: Record, options: ReadOptions, unit: str) -> tuple[np.ndarray,
         raise DataError(grid.complaint)
     _check_stated_dt(record, options, grid)
     return _fill_gaps(values, grid.rows, record.where), grid
+
+
+def _check_stamps(stamps: Stamps, values: np.ndarray, where: str) -> None:
+    """Refuse stamps that are not one for each row."""
+    if stamps.values.ndim != 1:
+        raise DataError(
+            f"The time coordinate `{stamps.name}` of {where} has {stamps.values.ndim} axes; it must have one."
+        )
+    if len(stamps.values) != len(values):
+        raise DataError(f"{where} has {len(stamps.values)} time stamps for {len(values)} rows.")
 
 
 def _count_rows(record: Record, options: ReadOptions, unit: str) -> Grid:
@@ -277,7 +287,7 @@ def _fill_gaps(values: np.ndarray, rows: np.ndarray, where: str) -> np.ndarray:
     missing = length - len(values)
     if not missing:
         return values
-    if missing > max(_MOST_MISSING, 20 * len(values)):
+    if missing * values.shape[1] > max(_MOST_MISSING, 20 * values.size):
         raise DataError(
             f"{where} misses {missing:,} time stamps of {length:,}. Read its parts as separate records: "
             "el.read([first, second])."
@@ -306,6 +316,10 @@ def _join(records: Sequence[Record]) -> Record:
     """Join records that continue one another, in the order of their first stamps."""
     if any(r.stamps is None for r in records):
         raise DataError("Records are joined by their time stamps, and there are none. Leave `join` out.")
+    for record in records:
+        if record.stamps is not None:
+            _check_stamps(record.stamps, record.values, record.where)
+            checks.enough_samples(len(record.values), 1, "a record to join")
     stamped = sorted(((r.stamps, r) for r in records if r.stamps), key=lambda pair: pair[0].values[0])
     stamps, first, last = stamped[0][0], stamped[0][1], stamped[-1][1]
     times = np.concatenate([s.values for s, _ in stamped])

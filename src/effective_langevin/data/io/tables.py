@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from pandas.api.types import is_numeric_dtype
 
 from ..._core import checks
 from ..._core.errors import DataError
@@ -18,8 +19,11 @@ from .times import Stamps
 
 _MEMBER_COLUMNS = ("member", "ensemble", "realization", "trajectory")
 _MISSING = ["nan", "NAN", "+nan", "+NaN", "-nan", "na", "Na", "NA", "n/a", "N/A", "null", "Null", "none", "NONE"]
+_FEWEST_ROWS = 20  # that tell a header of numbers from a sample
 _DATE = re.compile(r"\d{4}-\d\d")
 _DECIMAL_COMMA = re.compile(r"(?<=\d),(?=\d)")
+_SPLIT_DECIMAL = re.compile(r"\s*[-+]?\d+,\d+\s*")  # 0,0412, which may be two whole numbers
+_SURE_DECIMAL = re.compile(r"\s*(?:[-+]?0,\d\d\d|[-+]?\d+,0\d)")
 _UNIT = re.compile(r"^(?P<name>.*\S)\s*\[(?P<unit>[^\]]*)\]$")
 
 Lines = list[tuple[int, str]]
@@ -38,19 +42,22 @@ def from_dataframe(frame: Any, where: str, options: ReadOptions) -> list[Record]
     time, member = find_time(options, names, where), options.member
     if time is None and options.stamps is None:
         frame = frame if set(options.variables or ()) & {"year", "month", "day"} else from_parts(frame)
-        dated = [name for name in frame if frame[name].dtype.kind == "M"]
-        time, names = dated[0] if len(dated) == 1 else None, list(frame.columns)
+        names, dated = list(frame.columns), list(frame.select_dtypes(["datetime", "datetimetz"]).columns)
+        time = dated[0] if len(dated) == 1 else None
     if member is not None:
         checks.known_names("member", member, names, where)
     else:
         free = [name for name in names if name not in (options.variables or ())]
         member = next((name for name in free if name.lower() in _MEMBER_COLUMNS), None)
     known = [name for name in names if name not in (time, member)]
-    numbers = [name for name in known if _is_number(frame[name])] or known
+    kinds = dict(zip(frame.columns, frame.dtypes))
+    numbers = [name for name in known if is_numeric_dtype(kinds[name])] or known
     wanted = checks.known_names("variables", options.variables or numbers, known, where)
     if not wanted:
         raise DataError(f"{where} holds no variable besides its time stamps.")
-    values = np.column_stack([_to_array(frame[name], where) for name in wanted])
+    plain = all(isinstance(kinds[name], np.dtype) and kinds[name].kind in "fiub" for name in wanted)
+    columns = frame[list(wanted)]
+    values = columns.to_numpy(float) if plain else np.column_stack([_to_array(c, where) for _, c in columns.items()])
     stamps = options.stamps
     if stamps is None and time is not None:
         stamps = Stamps(_to_array(frame[time]), time, units.get(time) or unit_in_name(time))
@@ -69,10 +76,6 @@ def as_pandas(frame: Any) -> Any:
     return frame.to_pandas() if hasattr(frame, "to_pandas") else frame.to_frame()
 
 
-def _is_number(column: Any) -> bool:
-    return pd.api.types.is_numeric_dtype(column.dtype)
-
-
 def _index_as_column(frame: Any) -> pd.DataFrame:
     """Return a new DataFrame with an index that is a time, or has a name, as a column."""
     if isinstance(frame, pd.Series):
@@ -89,7 +92,7 @@ def _to_array(column: Any, where: str = "") -> np.ndarray:
     """Return a column: nullable numbers with NaN, dates in UTC; with a `where`, refuse what is not a number."""
     if isinstance(column.dtype, pd.DatetimeTZDtype):
         column = column.dt.tz_convert("UTC").dt.tz_localize(None)
-    if _is_number(column) and not pd.api.types.is_complex_dtype(column.dtype):
+    if is_numeric_dtype(column.dtype) and not pd.api.types.is_complex_dtype(column.dtype):
         return column.to_numpy(dtype=float, na_value=np.nan)
     array = column.to_numpy()
     if where:
@@ -117,6 +120,8 @@ def read_text(path: Path, options: ReadOptions) -> list[Record]:
     lines, comment = _read_lines(path)
     last = [line for _, line in lines[max(1, len(lines) - 3) :]] or [lines[0][1]]
     delimiter = next((d for d in "\t;," if any(d in line for line in last)), None)
+    if delimiter == "," and _splits_decimals(lines):
+        raise DataError(f"{path} looks like one column with decimal commas ({lines[-1][1]!r}). Use decimal points.")
     if delimiter in ("\t", ";") and any(_DECIMAL_COMMA.search(line) for line in last):
         lines = [(number, _DECIMAL_COMMA.sub(".", line)) for number, line in lines]
         last = [_DECIMAL_COMMA.sub(".", line) for line in last]
@@ -127,10 +132,15 @@ def read_text(path: Path, options: ReadOptions) -> list[Record]:
     names = [match["name"] if (match := matches[cell]) else cell for cell in header or []]
     names += [f"x{i + 1}" for i in range(len(names), width)]
     _refuse_repeated(names, str(path))
-    table = _parse_table(lines, width, delimiter, path)
+    frame = _parse_table(lines, width, delimiter, path).set_axis(names, axis=1)
     missing = {"", *_MISSING, *(str(code).lower() for code in options.missing or () if not is_number(code))}
-    columns = {name: _parse_column(table[i], name, lines, path, missing) for i, name in enumerate(names)}
-    frame = _name_index(pd.DataFrame(columns))
+    for name in frame.columns[[kind.kind not in "fiu" for kind in frame.dtypes]]:
+        frame[name] = _parse_column(frame[name], name, lines, path, missing)
+    if names[-1] in ("", f"x{width}") and frame.iloc[:, -1].isna().all():  # a separator at the end of every row
+        frame = frame.iloc[:, :-1]
+    if not header:
+        _refuse_numbers_as_names(frame, lines[0][1], path)
+    frame = _name_index(frame)
     noted = {match["name"]: match["unit"] for match in matches.values() if match}
     frame.attrs["units"] = {**dict(zip(names, units)), **noted}
     return from_dataframe(frame, str(path), options)
@@ -147,6 +157,12 @@ def _read_lines(path: Path) -> tuple[Lines, str]:
         raise DataError(f"{path} is empty.")
     comments = [line.strip(" \t#") for _, line in every[: lines[0][0] - 1] if line.strip()]
     return lines, comments[-1] if comments else ""
+
+
+def _splits_decimals(lines: Lines) -> bool:
+    """Tell whether the comma of every line is a decimal sign: in 0,0412 it cannot stand between whole numbers."""
+    every = all(_SPLIT_DECIMAL.fullmatch(line) for _, line in lines[1:])
+    return every and any(_SURE_DECIMAL.match(line) for _, line in lines[1:])
 
 
 def _split(line: str, delimiter: str | None) -> list[str]:
@@ -221,7 +237,23 @@ def _parse_table(lines: Lines, width: int, delimiter: str | None, path: Path) ->
         for number, line in lines:
             if (count := len(_split(line, delimiter))) != width:
                 raise DataError(f"{path}, line {number}: {count} cells where {width} are expected.")
+    if table.shape != (len(lines), width):
+        raise DataError(f"{path} is not a table of {width} columns: look for quotes that are not closed.")
     return table
+
+
+def _refuse_numbers_as_names(frame: pd.DataFrame, first: str, path: Path) -> None:
+    """Refuse a first row of different whole numbers that lies far from all others: it is a header."""
+    cells = re.split("[,;\\s]+", first.strip())
+    rest = frame.iloc[1:].select_dtypes("number").to_numpy(float)
+    if len(rest) < _FEWEST_ROWS or len(set(cells)) != rest.shape[1] or not all(cell.isdigit() for cell in cells):
+        return
+    low, high, top = np.nanmin(rest, axis=0), np.nanmax(rest, axis=0), np.array(cells, float)
+    if (np.maximum(low - top, top - high) > 2 * (high - low)).all():
+        raise DataError(
+            f"The first row of {path}, {first.strip()[:60]!r}, lies far from all others: is it a header? Put a # "
+            "before it, or name the columns by words."
+        )
 
 
 def _parse_column(column: Any, name: str, lines: Lines, path: Path, missing: set[str]) -> Any:
@@ -229,8 +261,6 @@ def _parse_column(column: Any, name: str, lines: Lines, path: Path, missing: set
 
     A column is text where most cells hold a letter.
     """
-    if column.dtype.kind in "fiu":
-        return column.astype(float)
     cells = column.fillna("").astype(str).str.strip()
     parsed: Any = pd.Series(parse_dates(cells))
     bad, must = parsed.isna(), "a date, as its first cell is"
@@ -254,5 +284,5 @@ def _name_index(frame: pd.DataFrame) -> pd.DataFrame:
     first = frame[""]
     if first.dtype.kind == "M" and not any(is_time_name(name) for name in frame.columns):
         return frame.rename(columns={"": "time"})
-    counts = first.dtype.kind == "f" and np.array_equal(first, np.arange(len(first)))
+    counts = first.dtype.kind in "iuf" and np.array_equal(first, np.arange(len(first)))
     return frame.drop(columns="") if counts else frame.rename(columns={"": "index"})

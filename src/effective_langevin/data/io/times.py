@@ -68,8 +68,6 @@ def to_grid(stamps: Stamps, where: str, unit: str = "") -> Grid:
     the month (28 to 31 days apart); otherwise the unit noted in the file is used, or the largest that a step fills.
     """
     what = f"The time coordinate `{stamps.name}` of {where}"
-    if stamps.values.ndim != 1:
-        raise DataError(f"{what} has {stamps.values.ndim} axes; it must have one.")
     missing = np.flatnonzero(pd.isna(stamps.values))
     if len(missing):
         raise DataError(f"{what} is missing (NaN or NaT) in row {missing[0]}. Drop that row.")
@@ -87,7 +85,10 @@ def _fit_numbers(stamps: Stamps, what: str, unit: str) -> Grid:
     if has and unit and not wants:
         checks.one_of("time_unit", unit, timeunits.SECONDS)
     scale = timeunits.ratio(timeunits.SECONDS[has], timeunits.SECONDS[wants]) if has and wants else 1.0
-    times = (values - values[0]) * scale
+    whole = stamps.values.dtype.kind == "i"  # exact also where float64 is not
+    times = ((stamps.values - stamps.values[0]).astype(float) if whole else values - values[0]) * scale
+    if not np.isfinite(times).all():
+        raise DataError(f"{what} goes from {values[0]:g} to {values[-1]:g}: such numbers cannot be subtracted.")
     epsilon = float(np.finfo(stamps.values.dtype).eps) if stamps.values.dtype.kind == "f" else 0.0
     resolution = 2 * epsilon * float(np.abs(values).max()) * scale
     label = unit or timeunits.label(stamps.unit)
@@ -196,6 +197,7 @@ def resample(values: np.ndarray, grid: Grid, dt: float | None) -> tuple[np.ndarr
     Where the stamps are further apart than three typical steps and than `dt`, the rows between them stay missing.
     """
     dt = dt or grid.dt
+    checks.fits_in_memory(8.0 * values.shape[1] * grid.times[-1] / dt, f"The series at steps of {dt:g}")
     rows = np.arange(int(np.floor(grid.times[-1] / dt * (1 + 1e-12))) + 1)
     times = np.minimum(dt * rows, grid.times[-1])
     after = np.clip(np.searchsorted(grid.times, times), 1, len(grid.times) - 1)

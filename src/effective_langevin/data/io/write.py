@@ -32,8 +32,8 @@ def write(series: TimeSeries, path: Path, *, origin: str | None = None) -> None:
     check_target(path, overwrite=True)
     suffix = path.suffix.lower()
     labelled = suffix in (".nc", ".zarr")
-    # A name with a slash cannot be that of a variable in a file: such names become labels of one array.
-    one_array = suffix in (".h5", ".npz") or (labelled and any("/" in name for name in series.names))
+    # A name with a slash, or of dots, cannot be that of a variable in a file: such names become labels of one array.
+    one_array = suffix in (".h5", ".npz") or (labelled and any("/" in n or not n.strip(".") for n in series.names))
     data = to_xarray(series, dataset=not one_array, origin=origin, fields=labelled)
     if not labelled and "start" in data.coords:
         raise DataError("The records begin too far apart for one axis of time. Write nc or zarr.")

@@ -8,6 +8,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+import h5py
 import numpy as np
 import xarray as xr
 
@@ -16,6 +17,7 @@ from ..._core.errors import DataError
 from ..fields import Field, find_fields, name_point
 from ..preprocess.base import FittedTransform
 from ..series import Label, TimeSeries
+from .arrays import find_datasets
 from .dates import count_dates
 from .records import ReadOptions, Record, is_time_name, needs
 from .times import Stamps
@@ -42,6 +44,9 @@ def read_netcdf(path: Path, options: ReadOptions) -> list[Record]:
     if not engine:
         raise DataError(f"{path} is not a readable NetCDF file (damaged, truncated or of another kind).")
     needs(module, "", path)
+    if engine == "h5netcdf":
+        with h5py.File(path, "r") as file:
+            find_datasets(file)
     with _open(path, engine) as data:
         return from_xarray(data, str(path), options)
 
@@ -50,8 +55,19 @@ def read_zarr(path: Path, options: ReadOptions) -> list[Record]:
     """Read a Zarr store, with CF conventions."""
     needs("zarr", "zarr", path)
     with _open(path, "zarr") as data:
+        lost = [p.name for p in path.iterdir() if p.is_dir() and p.name not in data.variables and not _is_group(p)]
+        if lost:
+            raise DataError(f"{path} is damaged: its array {lost[0]!r} has no readable description.")
         data = data[sorted(data.data_vars, key=str)]  # a folder lists its variables in any order
         return from_xarray(data, str(path), options)
+
+
+def _is_group(folder: Path) -> bool:
+    """Tell whether a folder in a Zarr store is a group, not an array."""
+    try:
+        return (folder / ".zgroup").exists() or '"group"' in (folder / "zarr.json").read_text()
+    except (OSError, UnicodeDecodeError):
+        return folder.name.startswith((".", "__"))
 
 
 def _open(path: Path, engine: Any) -> xr.Dataset:
@@ -72,6 +88,8 @@ def from_xarray(data: Any, where: str, options: ReadOptions) -> list[Record]:
     bounds = {v.attrs.get("bounds") or v.encoding.get("bounds") for v in data.variables.values()}
     numbers = [n for n, v in data.data_vars.items() if time in v.dims and v.dtype.kind in "fiub" and n not in bounds]
     along = [str(n) for n in numbers if not (str(n).endswith(("_bnds", "_bounds")) and data[n].shape[-1] == 2)]
+    if options.variables is None:
+        _refuse_twin_of_time(data, time, where)
     by_array = options.variables is not None and set(options.variables) <= set(along)
     picked = list(options.variables or ()) if by_array else along
     if not picked:
@@ -80,6 +98,7 @@ def from_xarray(data: Any, where: str, options: ReadOptions) -> list[Record]:
     member = next((d for d in dims if d.lower() in _MEMBER_DIMENSIONS), None)
     if options.member is not None:
         member = checks.known_names("member", options.member, sorted(dims), where)[0]
+    checks.fits_in_memory(8.0 * sum(data[n].size for n in picked), f"The variables of {where}")
     blocks = [_flatten(data[n], time, member, int(data.sizes[member]) if member else 1) for n in picked]
     values = np.concatenate([values for values, _ in blocks], axis=-1)
     whole = Record(values, where, [label for _, labels in blocks for label in labels])
@@ -91,6 +110,16 @@ def from_xarray(data: Any, where: str, options: ReadOptions) -> list[Record]:
         stamps = Stamps(data[name].values, name, str(unit))
     whole = replace(whole, stamps=stamps)
     return _split_members(whole, data, member) if member else [replace(whole, values=whole.values[0])]
+
+
+def _refuse_twin_of_time(data: xr.Dataset, time: str, where: str) -> None:
+    """Refuse a variable that would be left out though its only dimension is as long as time and has no coordinate."""
+    for name, variable in data.data_vars.items():
+        (dimension, *others) = variable.dims or (time,)
+        if not others and dimension not in (time, *data.coords) and variable.size == data.sizes[time]:
+            raise DataError(
+                f"{name} of {where} lies along {dimension!r}, which is as long as {time!r}. Pick with variables=[...]."
+            )
 
 
 def _split_members(whole: Record, data: xr.Dataset, member: str) -> list[Record]:
