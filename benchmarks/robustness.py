@@ -76,7 +76,7 @@ def try_case(case: Case) -> tuple[str, str]:
         return ("refused" if case.expected != "right" and clear else "wrong"), f"refused: {said}"
     except AssertionError as error:
         return "wrong", str(error) or "the answer is wrong"
-    except Late as error:
+    except (Late, TimeoutError) as error:
         return "hang", str(error)
     except Exception as error:
         own = [f"{Path(f.filename).name}:{f.lineno}" for f in traceback.extract_tb(error.__traceback__)][-3:]
