@@ -32,7 +32,7 @@ from .estimate.mobility import (
 )
 from .estimate.score import KGMM, MLP, DenoisingScore, Extrapolated, Gaussian, UNet1D
 from .estimate.symmetry import Translations, TranslationsAndReflections
-from .estimator import LangevinEstimator
+from .estimator import LangevinEstimator, RecordSplit
 from .fit import fit
 from .model import LangevinModel, load, match_variances
 from .predict import predict_held_out
@@ -75,6 +75,7 @@ __all__ = [
     "Mobility",
     "ModelFileError",
     "QuadraticVariation",
+    "RecordSplit",
     "Standardizer",
     "StateDependent",
     "StochasticHeun",

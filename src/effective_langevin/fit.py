@@ -5,7 +5,7 @@ import platform
 import warnings
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext, suppress
-from dataclasses import fields, is_dataclass, replace
+from dataclasses import fields, is_dataclass
 from functools import partial
 from importlib.metadata import version
 from typing import Any
@@ -13,6 +13,7 @@ from typing import Any
 import jax
 import numpy as np
 
+from . import held_out
 from ._core import checkpoints, checks, keys, progress
 from ._core.errors import DataError, EstimateWarning
 from ._core.matrices import singular_refused
@@ -47,6 +48,7 @@ def fit(
     mobility: ClosureStrategy | None = None,
     symmetry: Symmetry | None = None,
     check: str = "warn",
+    check_held_out: bool = False,
     seed: int = 0,
     show_progress: bool = False,
     checkpoint: str | os.PathLike[str] | None = None,
@@ -74,6 +76,10 @@ def fit(
     check : {"warn", "error", "off"}, default "warn"
         What to do with a series that is not stationary, or with variables that take few values, rest at one value or
         hold codes for missing samples: warn, refuse, or do not diagnose it.
+    check_held_out : bool, default False
+        Infer the mobility again from the first 70 % of the series and predict the correlations of the rest. The result
+        is `model.mobility.evidence.held_out`, None where the rest is too short to tell; the verdict of `el.validate`
+        includes it.
     seed : int, default 0
         Same seed, same bits on the same device.
     show_progress : bool, default False
@@ -142,6 +148,10 @@ def fit(
         singular_refused(),
     ):
         learned, closure, mobility = _learn(standard, score, mobility, standard_space, key, model_of)
+        if check_held_out:
+            given = standard, mobility, learned, standard_space, partial(model_of, learned)
+            found = held_out.check_held_out(*given, seed=seed, key=keys.named(key, "mobility"))
+            closure = closure.with_evidence(held_out=found)
     strategies = {"preprocess": chain.steps if chain else [], "score": score, "mobility": mobility}
     provenance = _provenance(series, forced, seed, origin, **strategies, symmetry=symmetry)
     return model_of(learned, closure, provenance=provenance, transform=transform, diagnosis=diagnosis)
@@ -170,8 +180,7 @@ def _learn(
         tick(1)
     if agreement and agreement.disagreement:
         warnings.warn(agreement.disagreement, EstimateWarning, stacklevel=3)
-    evidence = replace(closure.mobility.evidence, symmetry=respected, agreement=agreement, choice=choice)
-    return learned, replace(closure, mobility=replace(closure.mobility, evidence=evidence)), mobility
+    return learned, closure.with_evidence(symmetry=respected, agreement=agreement, choice=choice), mobility
 
 
 def _model_of(learned: ScoreFit, closure: ClosureFit, *, standardizer: Standardizer, **labels: Any) -> LangevinModel:

@@ -35,6 +35,7 @@ PUBLIC = [
     "Mobility",
     "ModelFileError",
     "QuadraticVariation",
+    "RecordSplit",
     "Standardizer",
     "StateDependent",
     "StochasticHeun",

@@ -114,6 +114,7 @@ PRODUCTS = {
     "LangevinEstimator",
     "LangevinModel",
     "Mobility",
+    "RecordSplit",
     "Standardizer",
     "TimeSeries",
     "Validation",

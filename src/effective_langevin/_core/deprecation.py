@@ -27,3 +27,21 @@ def keywords_once_positional(*names: str) -> Callable[[Callable[P, T]], Callable
         return call
 
     return decorate
+
+
+def keyword_once_called(old: str, new: str) -> Callable[[Callable[P, T]], Callable[P, T]]:
+    """Decorate a function whose keyword `new` was once called `old`."""
+
+    def decorate(function: Callable[P, T]) -> Callable[P, T]:
+        @wraps(function)
+        def call(*arguments: P.args, **options: P.kwargs) -> T:
+            if old in options:
+                if new in options:
+                    raise TypeError(f"Give `{new}` only: `{old}` is its former name.")
+                warnings.warn(f"`{old}=` is now called `{new}=`.", DeprecationWarning, stacklevel=2)
+                options[new] = options.pop(old)  # pyright: ignore[reportArgumentType]
+            return function(*arguments, **options)
+
+        return call
+
+    return decorate

@@ -214,6 +214,10 @@ class ClosureFit:
     mobility: Mobility
     fields: Fields | None = None
 
+    def with_evidence(self, **found: Any) -> "ClosureFit":
+        """Return the closure with more evidence."""
+        return replace(self, mobility=replace(self.mobility, evidence=replace(self.mobility.evidence, **found)))
+
     @property
     def leaves_white_noise(self) -> bool:
         """Whether white noise is what the current leaves over of the motion."""

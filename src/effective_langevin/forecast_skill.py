@@ -1,0 +1,100 @@
+"""Ensemble forecasts of stretches that a model was not learned from, and their energy scores."""
+
+import warnings
+from dataclasses import dataclass, replace
+
+import numpy as np
+from jaxtyping import Float
+
+from ._core.errors import DivergenceError, EstimateWarning
+from ._core.types import Samples, Vector
+from .data import TimeSeries
+from .estimate.space import StateSpace
+from .model import LangevinModel
+from .statistics.forecast_scores import energy_scores
+from .statistics.integral_time import integral_times
+
+_LAGS, _LONGEST_LAG = 5, 64
+_MEMBERS, _STARTS, _LEAST_STARTS, _MOST_VALUES, _MOST_WORK = 10, 2000, 100, 4e7, 1e9
+_FEWEST = 20
+
+
+def forecast_skill(model: LangevinModel, series: TimeSeries, seed: int = 0) -> float:
+    """Return one minus the energy score of forecasts over that of climatology, mean over lags up to an integral time.
+
+    It is 1 for a perfect forecast, 0 for one like climatology, -inf where members diverge. Climatology draws states of
+    the same series, so that no model can improve its skill through it.
+    """
+    own, units = model.to_model_variables(series), model.standardizer
+    space = model.space.in_units_of(units.std)
+    forecasts = Forecasts.of(own.map(units.to_standard), space, model.automatic_step())
+    scores = forecasts.scores(replace(model, transform=None))
+    if scores is None:
+        return -np.inf
+    return float(1 - np.mean(scores.mean(axis=0) / forecasts.climatology(seed).mean(axis=0)))
+
+
+@dataclass(frozen=True, eq=False)
+class Forecasts:
+    """States of a standardised series from which forecasts start, and what came after some lags."""
+
+    series: TimeSeries
+    lags: np.ndarray
+    states: Samples
+    later: Float[np.ndarray, "lag start var"]
+    periods: tuple[float | None, ...]
+
+    @classmethod
+    def of(cls, series: TimeSeries, space: StateSpace, step: float) -> "Forecasts":
+        """Start evenly over the series; the longest lag is one integral time, or as short as stretches ask for.
+
+        The finest `step` of the models bounds the number of forecasts.
+        """
+        forgets = float(np.mean(integral_times(series.segments, series.dt)) / series.dt)
+        stretch = int(np.median([len(segment) for segment in series.segments]))
+        longest = int(np.clip(round(forgets), 1, max(1, min(_LONGEST_LAG, stretch // 2))))
+        lags = np.unique(np.geomspace(1, longest, _LAGS).round().astype(int))
+        values, steps = _MEMBERS * series.dimension * (longest + 1), max(1.0, series.dt / step)
+        most = min(_MOST_VALUES / values, max(_LEAST_STARTS, _MOST_WORK / (values * steps)))
+        first, later = _pairs(series, lags, int(min(_STARTS, max(most, _FEWEST))))
+        return cls(series, lags, first, later, space.periods)
+
+    def scores(self, model: LangevinModel) -> Float[np.ndarray, "start lag"] | None:
+        """Return the energy scores of ensemble forecasts; None if a member diverges."""
+        units, starts = model.standardizer, len(self.states)
+        initial = np.tile(units.to_physical(self.states), (_MEMBERS, 1))
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("error", EstimateWarning)
+                paths = model.simulate(self.series.dt * self.lags[-1], members=len(initial), initial=initial)
+        except (DivergenceError, EstimateWarning):
+            return None
+        found = units.to_standard(np.stack(paths.segments)[:, self.lags])
+        ensemble = self._embedded(found).reshape(_MEMBERS, starts, len(self.lags), -1)
+        scores = [energy_scores(ensemble[:, :, k], self._embedded(later)) for k, later in enumerate(self.later)]
+        return np.stack(scores, axis=1)
+
+    def climatology(self, seed: int) -> Float[np.ndarray, "start lag"]:
+        """Return the energy scores of forecasts that are states of the series, drawn at random."""
+        states = self.series.stacked()
+        drawn = np.random.default_rng(seed).integers(len(states), size=(_MEMBERS, len(self.states)))
+        return np.stack([energy_scores(self._embedded(states[drawn]), self._embedded(y)) for y in self.later], axis=1)
+
+    def _embedded(self, states: np.ndarray) -> np.ndarray:
+        """Return states with each angle as a point on its circle."""
+        parts = [states[..., [i]] for i, period in enumerate(self.periods) if period is None]
+        for i, period in enumerate(self.periods):
+            if period is not None:
+                angle, radius = 2 * np.pi * states[..., [i]] / period, period / (2 * np.pi)
+                parts += [radius * np.cos(angle), radius * np.sin(angle)]
+        return np.concatenate(parts, axis=-1)
+
+
+def _pairs(series: TimeSeries, lags: Vector, most: int) -> tuple[Samples, np.ndarray]:
+    """Return at most so many states, spread evenly over the series, and those that follow after each lag."""
+    lengths = np.array([len(segment) for segment in series.segments])
+    begin = np.cumsum(lengths) - lengths
+    allowed = np.concatenate([np.arange(b, b + n - lags[-1]) for b, n in zip(begin, lengths)])
+    rows = allowed[np.linspace(0, len(allowed) - 1, min(most, len(allowed))).astype(int)]
+    states = series.stacked()
+    return states[rows], np.stack([states[rows + lag] for lag in lags])
