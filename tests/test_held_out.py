@@ -11,6 +11,8 @@ from effective_langevin.estimate.mobility.evidence import HeldOutCheck, Mobility
 from effective_langevin.statistics.resampling import FALSE_ALARM
 from effective_langevin.validate.findings.notes import held_out
 
+pytestmark = pytest.mark.filterwarnings("ignore::effective_langevin.EstimateWarning")  # the wrong models warn, too
+
 PER_SAMPLE = 10
 RATE = 0.377  # of relaxation, per sampling interval: a bead in an optical trap, seen by a camera
 
