@@ -9,7 +9,7 @@ import numpy as np
 
 from ..._core.format import after_number, count, listed, plus_minus, short
 from ...diagnose import Finding
-from ...diagnose.findings.finding import Quantity
+from ...diagnose.finding import Quantity
 from ...model import LangevinModel
 from ...statistics.resampling import FALSE_ALARM, GROUPS, critical
 from ..curves import Curve, basin_name
