@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import effective_langevin as el
-from effective_langevin.choice import compare
+from effective_langevin.choice import take_simplest
 from effective_langevin.estimate.closure.evidence import ClosureChoice
 from effective_langevin.statistics.forecast_scores import energy_scores
 
@@ -52,10 +52,10 @@ def test_the_simplest_within_one_standard_error_is_taken():
     simple = 1 + rng.normal(0, 0.1, (400, 3))
     scattered = simple - 0.001 + rng.normal(0, 0.1, simple.shape)
     better = simple - 0.05 + rng.normal(0, 0.1, simple.shape)
-    assert compare({"constant": simple, "diffusion": scattered}).kind == "constant"
-    assert compare({"constant": simple, "current": scattered, "both": better}).kind == "both"
-    assert compare({"diffusion": scattered}).kind == "diffusion"
-    assert "diverged" in compare({}).reason
+    assert take_simplest({"constant": simple, "diffusion": scattered}).kind == "constant"
+    assert take_simplest({"constant": simple, "current": scattered, "both": better}).kind == "both"
+    assert take_simplest({"diffusion": scattered}).kind == "diffusion"
+    assert "diverged" in take_simplest({}).reason
 
 
 def test_what_is_asked_for_is_not_chosen():

@@ -18,6 +18,7 @@ from ._core.errors import (
     EstimateWarning,
     ModelFileError,
 )
+from .comparison import compare
 from .data import Standardizer, TimeSeries, preprocess
 from .data.io import read
 from .diagnose import Diagnosis, Finding, diagnose
@@ -34,6 +35,7 @@ from .estimate.score import KGMM, MLP, DenoisingScore, Extrapolated, Gaussian, U
 from .estimate.symmetry import Translations, TranslationsAndReflections
 from .estimator import LangevinEstimator, RecordSplit
 from .fit import fit
+from .hindcast import hindcast
 from .model import LangevinModel, load, match_variances
 from .predict import predict_held_out
 from .simulate import EulerMaruyama, ExponentialEuler, LeimkuhlerMatthews, StochasticHeun, StochasticMidpoint
@@ -85,8 +87,10 @@ __all__ = [
     "TranslationsAndReflections",
     "UNet1D",
     "Validation",
+    "compare",
     "diagnose",
     "fit",
+    "hindcast",
     "load",
     "match_variances",
     "plots",

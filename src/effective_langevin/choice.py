@@ -64,7 +64,7 @@ def choose_closure(
     models = {name: model_of(closure) for name, closure in tried.items()}
     forecasts = Forecasts.of(held_out, space, min(model.automatic_step() for model in models.values()))
     scores = {name: forecasts.scores(model) for name, model in models.items()}
-    choice = compare({name: found for name, found in scores.items() if found is not None})
+    choice = take_simplest({name: found for name, found in scores.items() if found is not None})
     lags = tuple(float(lag * series.dt) for lag in forecasts.lags)
     return CLOSURES[choice.kind], replace(choice, lags=lags, starts=len(forecasts.states))
 
@@ -82,7 +82,7 @@ def _why_constant(series: TimeSeries, score: ScoreFit, space: StateSpace) -> str
     )
 
 
-def compare(scores: Mapping[str, Float[np.ndarray, "start lag"]]) -> ClosureChoice:
+def take_simplest(scores: Mapping[str, Float[np.ndarray, "start lag"]]) -> ClosureChoice:
     """Take the simplest closure, the first, whose mean score is within one standard error of the best."""
     if not scores:
         return ClosureChoice("constant", "members of every closure diverged in held-out forecasts")

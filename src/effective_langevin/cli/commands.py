@@ -142,6 +142,39 @@ def simulate(
 
 
 @app.command()
+def forecast(
+    run: o.Run,
+    leads: Annotated[float, typer.Option(help="Forecast up to this time ahead, in the unit of time of the series.")],
+    begin: Annotated[
+        str, typer.Option("--from", help="last, a date or time of the series, or a state such as x=0.5,y=-1.")
+    ] = "last",
+    members: Annotated[int, typer.Option(help="Members of the ensemble.")] = 100,
+    data: Annotated[list[str] | None, typer.Option(help="Series to start from. Default: that of the run.")] = None,
+    seed: o.Seed = 0,
+    out: Annotated[Path | None, typer.Option(help="nc or zarr. Default: forecast.nc in RUN.")] = None,
+    overwrite: o.Overwrite = False,
+    as_json: o.Json = False,
+) -> None:
+    """Forecast from the last state of the series, or from another: an ensemble at every interval up to --leads.
+
+    Example: effective-langevin forecast run --from 2021-06-30 --leads 30 --members 200 --out fc.nc
+    """
+    from ..data.io.write import check_target, write_forecast
+    from .starts import find_states
+
+    model, settings, folder = _open(run)
+    path = out or folder / "forecast.nc"
+    check_target(path, overwrite, (".nc", ".zarr"))
+    states = find_states(begin, model, settings, data)
+    with _at_work(as_json):
+        found = model.forecast(states, leads, members=members, seed=seed)
+    write_forecast(found, path)
+    content = {"file": str(path), "leads": found.leads.tolist(), "names": found.names}
+    content |= {"mean": found.mean[-1].tolist(), "spread": found.spread[-1].tolist()}
+    show(content, f"{found.summary()}\n{path}", as_json)
+
+
+@app.command()
 def validate(
     run: o.Run,
     data: o.OptionalData = None,

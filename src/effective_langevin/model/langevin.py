@@ -2,7 +2,7 @@
 
 import os
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import repeat
@@ -22,13 +22,15 @@ from ..estimate.mobility import Mobility
 from ..estimate.score import ScoreFit
 from ..estimate.space import StateSpace
 from ..simulate import Stepper, StochasticMidpoint
-from . import analysis, display, simulation, storage
+from ..simulate.forcing import Forcing
+from . import analysis, display, simulation, storage, variance_correction
+from .applications import Applications
 from .closure import Closure, ConstantClosure, FieldClosure, evaluate_fields
 from .variables import match_variables
 
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
-class LangevinModel:
+class LangevinModel(Applications):
     """An effective Langevin equation with the steady state of the data by construction.
 
     dx = [nu(x) + D(x) s(x) + div D(x)] dt + sqrt(2) D(x)^(1/2) dW; with a constant mobility Phi, dx = Phi s(x) dt +
@@ -210,8 +212,9 @@ class LangevinModel:
         noise: np.ndarray | None = None,
         stepper: Stepper | None = None,
         denoise: bool | None = None,
-        start: float | None = None,
+        start: float | Sequence[float] | None = None,
         transformed: bool = False,
+        forcing: Forcing | None = None,
     ) -> TimeSeries:
         """Simulate an ensemble, in the variables of the series.
 
@@ -240,11 +243,14 @@ class LangevinModel:
         denoise : bool, optional
             The equation has the steady state of the smoothed data. If true, return the expected clean states instead,
             with the spread of clean ones; default: where the smoothing width exceeds the spread of the data somewhere.
-        start : float, optional
-            Time at which the paths begin; default: the start of the record, so that the paths are other histories that
-            the record might have had. Beyond the record a season goes on and a trend keeps its last value.
+        start : float or list of float, optional
+            Time at which the paths, or each of them, begin; default: the start of the record. Beyond the record a
+            season goes on and a trend keeps its last value.
         transformed : bool, default False
             If true, the paths stay in the model's variables.
+        forcing : array, shape (var,), or function of times, optional
+            A push that is added to the drift, in the model's variables: constant, or a function from times (time,) of
+            the first path to pushes (time, var).
 
         Returns
         -------
@@ -252,7 +258,7 @@ class LangevinModel:
             One segment for each member, beginning with its initial state.
         """
         given: dict[str, Any] = {"initial": initial, "noise": noise, "stepper": stepper, "denoise": denoise}
-        given |= {"dt": dt, "step": step, "start": start, "transformed": transformed}
+        given |= {"dt": dt, "step": step, "start": start, "transformed": transformed, "forcing": forcing}
         return simulation.simulate(self, duration, members=members, seed=seed, **given)
 
     def automatic_step(self, stepper: Stepper | None = None, dt: float | None = None) -> float:
@@ -363,18 +369,12 @@ class LangevinModel:
         return display.page(self)
 
 
-def _settled(model: LangevinModel) -> Any:
-    from .variance_correction import match_variances
-
-    return partial(match_variances, model)
-
-
 _RENAMED = {
     "unit_labels": ("model.units", lambda model: model.units),
     "transformed": ("model.to_model_variables", lambda model: model.to_model_variables),
     "circles": ("model.space", lambda model: model.space if model.space.angles else None),
     "on_circles": ("effective_langevin.data.preprocess.pointwise.embed_angles", lambda model: embed_angles),
-    "settled": ("el.match_variances(model, ...)", _settled),
+    "settled": ("el.match_variances(model, ...)", lambda model: partial(variance_correction.match_variances, model)),
 }
 
 

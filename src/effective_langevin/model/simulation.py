@@ -1,6 +1,7 @@
 """How a model is simulated: steps in standardised units, paths in the variables and units of the series."""
 
 import warnings
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import equinox as eqx
@@ -12,10 +13,11 @@ from jaxtyping import Array
 from .._core import checks, keys
 from .._core.errors import DivergenceError, EstimateWarning
 from .._core.format import count
-from .._core.types import Samples
+from .._core.types import Paths, Samples, Vector
 from ..data import TimeSeries
 from ..execution.compilation import soon_compiled
-from ..simulate import Equation, EulerMaruyama, StepMap, Stepper, StochasticHeun, integrate
+from ..simulate import Ensemble, Equation, EulerMaruyama, StepMap, Stepper, StochasticHeun, integrate
+from ..simulate.forcing import Forced, Forcing, tabulate_forcing
 from ..simulate.steppers import WrapAngles
 
 if TYPE_CHECKING:
@@ -41,25 +43,47 @@ def simulate(
     noise: np.ndarray | None,
     stepper: Stepper | None,
     denoise: bool | None,
-    start: float | None,
+    start: float | Sequence[float] | None,
     transformed: bool,
+    forcing: Forcing | None,
 ) -> TimeSeries:
     """Simulate an ensemble; the arguments are those of `LangevinModel.simulate`."""
     duration = checks.positive_number("duration", duration)
     dt = checks.optional_positive_number("dt", dt) or model.dt
-    members = checks.integer_at_least("members", members, 1)
+    members, key = checks.integer_at_least("members", members, 1), keys.key_from_seed(seed)
     for name, switch in (("denoise", denoise or False), ("transformed", transformed)):
         checks.instance_of(name, switch, (bool, np.bool_))
-    key, step = keys.key_from_seed(seed), checks.optional_positive_number("step", step)
+    step = checks.optional_positive_number("step", step)
     frames = _count_frames(duration, dt, members, model.dimension)
-    begin = _check_start(model.start if start is None else start, duration, dt)
+    begin = _check_starts(model.start if start is None else start, members, duration, dt)
+    states = starting_states(model, initial, members, begin, key)
+    given: dict[str, Any] = {"step": step, "noise": noise, "stepper": stepper, "forcing": forcing, "start": begin[0]}
+    ensemble, step = run_model(model, states, frames, dt=dt, key=key, **given)
+    own = to_series(model, ensemble.survivors(step), dt, np.array(begin)[~ensemble.diverged], denoise)
+    return own if model.transform is None or transformed else model.transform.invert(own)
+
+
+def run_model(
+    model: "LangevinModel",
+    states: Samples,
+    frames: int,
+    *,
+    dt: float,
+    key: jax.Array,
+    step: float | None = None,
+    noise: np.ndarray | None = None,
+    stepper: Stepper | None = None,
+    forcing: Forcing | None = None,
+    start: float = 0.0,
+) -> tuple[Ensemble, float]:
+    """Step standardised states on, saving every `dt`; return all members, diverged ones too, and the step."""
+    members = len(states)
     equation = standard_equation(model, members)
     driven = StochasticHeun() if equation.additive else EulerMaruyama()
     stepper = stepper or (model.default_stepper if noise is None else driven)
     checks.offers("stepper", stepper, "advance", "StochasticMidpoint()")
     save_every = _count_steps(dt, step or model.automatic_step(stepper, dt))
     step = dt / save_every
-    states = _starting_states(model, initial, members, begin, key)
     if noise is not None:
         shape = (members, frames * save_every, model.dimension)
         noise = checks.shaped_array("noise", noise, shape, f"(member, step, var) = {shape} at step {step:g}")
@@ -67,14 +91,29 @@ def simulate(
     if advance.averages_noise:
         _warn_of_increments(type(stepper).__name__, save_every)
     sizes: dict[str, Any] = {"frames": frames, "save_every": save_every, "step": step, "bound": _BOUND}
-    paths = integrate(advance, states, **sizes, key=keys.named(key, "noise"), noise=noise).survivors(step)
+    sizes |= {"key": keys.named(key, "noise"), "noise": noise, "brownian": model.dimension}
+    if forcing is None:
+        return integrate(advance, states, **sizes), step
+    times = start + step * (np.arange(frames * save_every) + 0.5)
+    pushes = tabulate_forcing(forcing, times, model.dimension) / model.standardizer.std
+    ensemble = integrate(Forced.of(advance, step * pushes), Forced.counted(states), **sizes)
+    return Ensemble(ensemble.paths[..., :-1], ensemble.diverged), step
+
+
+def to_series(
+    model: "LangevinModel", paths: Paths, dt: float, starts: Vector, denoise: bool | None = None
+) -> TimeSeries:
+    """Return standardised paths (member, time, var) as a series of the model's variables, in physical units."""
     if (not model.score.resolved) if denoise is None else denoise:
-        paths = model.score.expected_clean(paths.reshape(-1, model.dimension)).reshape(paths.shape)
+        paths = expect_clean(model, paths)
     labels: dict[str, Any] = {"names": model.names, "units": model.units, "time_unit": model.time_unit}
-    labels |= {"start": begin, "calendar": model.calendar}
-    own = TimeSeries(model.standardizer.to_physical(paths.astype(float)), dt, **labels)
-    own = model.space.wrap(own)
-    return own if model.transform is None or transformed else model.transform.invert(own)
+    labels |= {"start": starts.tolist(), "calendar": model.calendar}
+    return model.space.wrap(TimeSeries(model.standardizer.to_physical(paths.astype(float)), dt, **labels))
+
+
+def expect_clean(model: "LangevinModel", paths: Paths) -> Paths:
+    """Return the expected clean states of standardised paths, with the spread of clean ones."""
+    return model.score.expected_clean(paths.reshape(-1, model.dimension)).reshape(paths.shape)
 
 
 def standard_equation(model: "LangevinModel", members: int = 1) -> Equation:
@@ -129,12 +168,12 @@ def _count_steps(dt: float, step: float) -> int:
     return max(1, int(np.ceil(dt / step - 1e-6)))
 
 
-def _check_start(start: float, duration: float, dt: float) -> float:
-    """Return the time at which paths begin; refuse one at which float64 cannot tell samples apart."""
-    start = checks.number_or_numbers("start", start, 1, "path")[0]
-    if np.spacing(abs(start) + duration) > _RESOLVED * dt:
+def _check_starts(start: float | Sequence[float], members: int, duration: float, dt: float) -> tuple[float, ...]:
+    """Return the time at which each path begins; refuse one at which float64 cannot tell samples apart."""
+    starts = checks.number_or_numbers("start", start, members, "path")
+    if np.spacing(np.abs(starts).max() + duration) > _RESOLVED * dt:
         raise checks.refused("start", f"a time at which steps of {dt:g} can be told apart", start)
-    return start
+    return starts
 
 
 def fastest_rates(equation: Equation, states: Array) -> np.ndarray:
@@ -182,24 +221,30 @@ def _jacobians(function, states):
     return jnp.moveaxis(jax.lax.map(along, jnp.eye(states.shape[1], dtype=states.dtype)), 0, -1)
 
 
-def _starting_states(
-    model: "LangevinModel", initial: Samples | None, members: int, start: float, key: jax.Array
+def starting_states(
+    model: "LangevinModel",
+    initial: Samples | None,
+    members: int,
+    starts: Sequence[float],
+    key: jax.Array,
+    name: str = "initial",
 ) -> Samples:
-    """Return standardised starting points: as given, or drawn from the states of the data."""
+    """Return standardised starting points: as given at the time of each, or drawn from the states of the data."""
     if initial is None:
         rows = jax.random.randint(keys.named(key, "initial"), (members,), 0, len(model.states), jnp.int32)
         return model.standardizer.to_standard(model.states[np.asarray(rows)])
     inward = model.transform
     width = model.dimension if inward is None else len(inward.names)
     if inward is not None and np.ndim(initial) == 3:
-        past = checks.shaped_array("initial", initial, (members, None, width), f"({members}, time, {width})")
+        past = checks.shaped_array(name, initial, (members, None, width), f"({members}, time, {width})")
     else:
-        past = checks.shaped_array("initial", initial, (members, width), f"({members}, {width})")[:, None]
-    checks.finite("initial", past)
+        past = checks.shaped_array(name, initial, (members, width), f"({members}, {width})")[:, None]
+    checks.finite(name, past)
     if inward is None:
         return model.standardizer.to_standard(past[:, -1])
     # The transform sees the past of every member up to `start`, and the first again: a series has two samples or more.
     labels: dict[str, Any] = {"names": inward.names, "units": inward.units, "time_unit": inward.time_unit}
-    series = TimeSeries([*past, past[0]], model.dt, start=start - model.dt * (past.shape[1] - 1), **labels)
+    begin = [start - model.dt * (past.shape[1] - 1) for start in (*starts, starts[0])]
+    series = TimeSeries([*past, past[0]], model.dt, start=begin, **labels)
     ends = np.stack([segment[-1] for segment in inward.apply(series).segments[:-1]])
     return model.standardizer.to_standard(ends)

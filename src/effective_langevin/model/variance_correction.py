@@ -12,6 +12,7 @@ adjusted to a simulation: `fit` does not call it, and the mobility stays what th
 """
 
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -24,7 +25,9 @@ from .._core.types import Matrix, Vector
 from ..estimate.networks import Residual
 from ..estimate.score import ScoreFit
 from ..estimate.score.evidence import VarianceCorrection
-from .langevin import LangevinModel
+
+if TYPE_CHECKING:
+    from .langevin import LangevinModel
 
 _ALIKE = 1e-6
 _FARTHEST = 0.5
@@ -32,8 +35,8 @@ _FARTHEST = 0.5
 
 @keywords_once_positional("members", "seed", "rounds")
 def match_variances(
-    model: LangevinModel, duration: float | None = None, *, members: int = 1024, seed: int = 0, rounds: int = 4
-) -> LangevinModel:
+    model: "LangevinModel", duration: float | None = None, *, members: int = 1024, seed: int = 0, rounds: int = 4
+) -> "LangevinModel":
     """Add a linear term to the score that gives the steady state of a model the variances of the data.
 
     For a model whose validation shows wrong variances though the score is good: where regimes follow each other

@@ -15,6 +15,7 @@ from matplotlib.ticker import MaxNLocator, NullFormatter
 
 from . import style
 from .curves import Curve, curve_of
+from .forecast_plots import plot_comparison, plot_forecast, plot_hindcast, plot_response
 from .model_plots import (
     plot_fields,
     plot_mobility,
@@ -27,10 +28,10 @@ from .style import DATA, GREY, MODEL, WIDTH, band, even_columns, label, legend, 
 from .views import MOST_PANELS, worst
 
 # fmt: off
-__all__ = ["plot_acf", "plot_cross_correlation", "plot_fields", "plot_mobility", "plot_mobility_by_horizon",
-           "plot_mode_acf", "plot_mode_variance", "plot_noise_level", "plot_original_pdf", "plot_overview",
-           "plot_pair_density", "plot_pdf", "plot_return_time", "plot_sample_path", "plot_spectrum", "plot_stein",
-           "plot_training"]
+__all__ = ["plot_acf", "plot_comparison", "plot_cross_correlation", "plot_fields", "plot_forecast", "plot_hindcast",
+           "plot_mobility", "plot_mobility_by_horizon", "plot_mode_acf", "plot_mode_variance", "plot_noise_level",
+           "plot_original_pdf", "plot_overview", "plot_pair_density", "plot_pdf", "plot_response", "plot_return_time",
+           "plot_sample_path", "plot_spectrum", "plot_stein", "plot_training"]
 # fmt: on
 
 _MASSES = (0.99, 0.9, 0.7, 0.5, 0.3, 0.1)

@@ -25,7 +25,7 @@ _ARGUMENTS = """
     Parameters
     ----------
     result : Validation
-        The validation, one of its curves, or, for a figure of the model alone, a LangevinModel.
+        The validation, one of its curves, or what the first line names; a LangevinModel, if only that is drawn.
     ax : Axes or array of Axes, optional
         Where to draw, one for each panel; by default a new figure.
 

@@ -1,5 +1,6 @@
 """Write a `TimeSeries` to a file that `read` takes back."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +15,9 @@ from .xarray import to_xarray
 _SUFFIXES = (".nc", ".zarr", ".h5", ".npz", ".csv", ".parquet")
 
 
-def check_target(path: Path, overwrite: bool = False) -> None:
+def check_target(path: Path, overwrite: bool = False, suffixes: Sequence[str] = _SUFFIXES) -> None:
     """Refuse a file that could not be written, before there is anything to write."""
-    checks.one_of("out", path.suffix.lower(), _SUFFIXES)
+    checks.one_of("out", path.suffix.lower(), suffixes)
     if not path.parent.is_dir():
         raise ArgumentError(f"Cannot write {path}: the folder {path.parent} does not exist.")
     if path.exists() and not overwrite:
@@ -48,6 +49,21 @@ def write(series: TimeSeries, path: Path, *, origin: str | None = None) -> None:
                 _write_arrays(series, data, temporary)
             else:
                 _write_table(series, data, temporary)
+    except OSError as error:
+        raise ArgumentError(f"Cannot write {path}: {error.strerror or error}.") from error
+
+
+def write_forecast(forecast: Any, path: Path) -> None:
+    """Write a forecast to nc or zarr, one variable (start, member, lead) per name; the file appears once complete."""
+    one_array = any("/" in name for name in forecast.names)
+    data = forecast.to_xarray(dataset=not one_array)
+    try:
+        with files.replaced(path) as temporary:
+            if path.suffix.lower() == ".nc":
+                data.to_netcdf(temporary, engine="h5netcdf")
+            else:
+                needs("zarr", "zarr", path)
+                data.to_zarr(temporary, consolidated=False)
     except OSError as error:
         raise ArgumentError(f"Cannot write {path}: {error.strerror or error}.") from error
 

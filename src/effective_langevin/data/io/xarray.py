@@ -230,6 +230,30 @@ def to_xarray(series: TimeSeries, *, dataset: bool = False, origin: str | None =
     )
 
 
+def label_forecast(forecast: Any, *, dataset: bool = False) -> Any:
+    """Return a DataArray (start, member, lead, variable), or a Dataset of one (start, member, lead) variable per name.
+
+    `time` (start, lead) is what is forecast; starts and times are dates where the forecast has a calendar.
+    """
+    starts, leads, unit = forecast.starts, forecast.leads, forecast.time_unit
+    times = (starts[:, None] + leads).ravel()
+    begin, ahead = (_time_coordinate(t, unit, None, forecast.calendar) for t in (starts, times))
+    lead = {"long_name": "time ahead", "units": unit} if unit else {"long_name": "time ahead"}
+    dims = ("start", "member", "lead")
+    coords: dict[str, Any] = {
+        "start": ("start", begin.values, {"long_name": "start of the forecast"}, begin.encoding),
+        "member": ("member", np.arange(forecast.values.shape[1]), {"standard_name": "realization"}),
+        "lead": ("lead", leads, lead),
+        "time": (("start", "lead"), ahead.values.reshape(len(starts), -1), {"long_name": "time"}, ahead.encoding),
+    }
+    attrs = {"source": f"effective-langevin {version('effective-langevin')}", "Conventions": "CF-1.11"}
+    if dataset:
+        return xr.Dataset(_as_variables(forecast, forecast.values, dims, coords, True), coords, attrs)
+    coords["variable"] = ("variable", list(forecast.names), {"long_name": "variable"})
+    coords["units"] = ("variable", list(forecast.units), {"long_name": "units of the variable"})
+    return xr.DataArray(forecast.values, coords, (*dims, "variable"), "forecast", attrs)
+
+
 def label_patterns(of: FittedTransform, patterns: np.ndarray, shares: np.ndarray) -> xr.Dataset:
     """Return patterns (component, var) as maps of the fields and values of the other variables, with their shares."""
     shared = ("component", shares, {"long_name": "share of the variance"})

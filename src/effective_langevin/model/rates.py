@@ -1,0 +1,245 @@
+"""Basins of the steady state and first-passage times: of the model exactly on a grid, of data by counting.
+
+The mean time T(x) to reach a set solves L T = -1 with T = 0 on the set, where L is the generator of the equation. In
+one and two variables it is solved on a grid; in more, long paths are simulated and counted like data.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import islice
+from typing import TYPE_CHECKING
+
+import numpy as np
+import scipy.sparse as sp
+from jaxtyping import Float
+from scipy.sparse.linalg import spsolve
+
+from .._core import checks
+from .._core.errors import ArgumentError
+from .._core.format import count, listed, measured, percent
+from .._core.types import Samples, Vector
+from ..data import TimeSeries
+from ..statistics.passage import passage_times
+from ..statistics.watershed import find_watersheds
+from ..systems.fokker_planck import FokkerPlanck
+
+if TYPE_CHECKING:
+    from .langevin import LangevinModel
+
+States = int | Callable[[Samples], np.ndarray]
+
+_POINTS = {1: 801, 2: 101}
+_MARGIN = 0.15
+_CORE = np.exp(-1.0)
+_REPLICAS = 8
+_MEMBERS, _LENGTH = 256, 200
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Basins:
+    """Basins of the potential -ln p of a model, the most populated first, in the model's variables.
+
+    `centres` (basin, var) are the most probable states, `shares` the probabilities, `barriers` (basin, basin) the climb
+    from the bottom of one to the pass to another in units of kT, infinite where they do not touch. The core of a basin
+    is what lies within kT of its bottom, and below half its lowest pass; `dwell` is the mean time from there to the
+    core of any other.
+    """
+
+    centres: Float[np.ndarray, "basin var"]
+    shares: Float[np.ndarray, " basin"]
+    barriers: Float[np.ndarray, "basin basin"]
+    dwell: Float[np.ndarray, " basin"]
+    dwell_error: Float[np.ndarray, " basin"]
+    names: tuple[str, ...]
+    time_unit: str
+    grid: "Landscape"
+
+    def assign(self, states: Samples) -> np.ndarray:
+        """Return the number of the basin in which each state lies.
+
+        Parameters
+        ----------
+        states : array, shape (sample, var)
+            States, in the model's variables.
+
+        Returns
+        -------
+        array of int, shape (sample,)
+        """
+        return self.grid.labels[self.grid.locate(np.asarray(states, float))]
+
+    def core(self, basin: int, states: Samples) -> np.ndarray:
+        """Tell which states lie in the core of a basin.
+
+        Parameters
+        ----------
+        basin : int
+            Its number.
+        states : array, shape (sample, var)
+            States, in the model's variables.
+
+        Returns
+        -------
+        array of bool, shape (sample,)
+        """
+        return self.grid.core(basin)[self.grid.locate(np.asarray(states, float))]
+
+    def summary(self) -> str:
+        """Return the basins as text: where, how probable, how long."""
+        lines = [repr(self)]
+        for k, centre in enumerate(self.centres):
+            place = ", ".join(f"{name} = {value:.3g}" for name, value in zip(self.names, centre))
+            stay = measured(float(self.dwell[k]), float(self.dwell_error[k]), self.time_unit)
+            words = f"; dwell {stay}" if np.isfinite(self.dwell[k]) else ""
+            lines.append(f"  {k}: {place}; {percent(float(self.shares[k]))}{words}")
+        return "\n".join(lines)
+
+    def __repr__(self) -> str:
+        return f"Basins({count(len(self.shares), 'basin')} of {listed(self.names)})"
+
+
+@dataclass(frozen=True, repr=False)
+class FirstPassage:
+    """Mean time from states of one set, in the steady state, until another is reached: of the model, and of data."""
+
+    value: float
+    standard_error: float
+    data_value: float = np.nan
+    data_error: float = np.nan
+    time_unit: str = ""
+
+    def summary(self) -> str:
+        """Return both times, as text."""
+        return repr(self).removeprefix("FirstPassage(").removesuffix(")")
+
+    def __repr__(self) -> str:
+        known = np.isfinite(self.data_value)
+        data = f"; data {measured(self.data_value, self.data_error, self.time_unit)}" if known else ""
+        return f"FirstPassage(model {measured(self.value, self.standard_error, self.time_unit)}{data})"
+
+
+@dataclass(frozen=True, eq=False)
+class Landscape:
+    """The equation of a model on a grid, its steady state, and the basins of that."""
+
+    equation: FokkerPlanck
+
+    @classmethod
+    def of(cls, model: "LangevinModel") -> "Landscape":
+        """Put the grid around the states of the data."""
+        low, high = model.states.min(axis=0), model.states.max(axis=0)
+        margin = _MARGIN * (high - low)
+        limits = list(zip(low - margin, high + margin))
+        return cls(FokkerPlanck.from_functions(model.drift, model.diffusion, limits, _POINTS[model.dimension]))
+
+    @cached_property
+    def density(self) -> np.ndarray:
+        """Probability of each grid point."""
+        density = np.maximum(self.equation.density, 0.0)
+        return density / density.sum()
+
+    @cached_property
+    def watersheds(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Basin of each grid point, the peaks, and the densities of the passes between them."""
+        labels, peaks, passes = find_watersheds(self.density.reshape([len(axis) for axis in self.equation.axes]))
+        shares = np.bincount(labels.ravel(), self.density)
+        order = np.argsort(-shares)
+        return np.argsort(order)[labels.ravel()], peaks[order], passes[np.ix_(order, order)]
+
+    @property
+    def labels(self) -> np.ndarray:
+        """Basin of each grid point."""
+        return self.watersheds[0]
+
+    def core(self, basin: int) -> np.ndarray:
+        """Tell which grid points lie in the core of a basin."""
+        labels, peaks, passes = self.watersheds
+        if not 0 <= basin < len(peaks):
+            raise checks.refused("basin", f"a basin from 0 to {len(peaks) - 1}", basin)
+        height = self.density[peaks[basin]]
+        return (labels == basin) & (self.density >= max(_CORE * height, np.sqrt(height * passes[basin].max())))
+
+    def locate(self, states: Samples) -> np.ndarray:
+        """Return the nearest grid point of each state."""
+        axes = self.equation.axes
+        places = [np.rint((x - a[0]) / (a[1] - a[0])).astype(int).clip(0, len(a) - 1) for x, a in zip(states.T, axes)]
+        return np.ravel_multi_index(places, [len(a) for a in axes])
+
+    def times_to(self, target: np.ndarray) -> Vector:
+        """Return the mean time to reach a set of grid points from each grid point."""
+        generator, times = sp.csr_array(self.equation.generator), np.zeros(len(target))
+        outside = np.flatnonzero(~target)
+        times[outside] = spsolve(sp.csc_array(generator[outside][:, outside]), -np.ones(len(outside)))
+        return times
+
+
+def find_basins(model: "LangevinModel") -> Basins:
+    """Find the basins of a model of one or two variables, and how long it stays in each."""
+    _check_size(model)
+    grid = Landscape.of(model)
+    labels, peaks, passes = grid.watersheds
+    heights = grid.density[peaks]
+    with np.errstate(divide="ignore"):
+        barriers = np.log(heights[:, None] / passes)
+    np.fill_diagonal(barriers, 0.0)
+    cores = [grid.core(k) for k in range(len(peaks))]
+    dwell = [
+        _mean_time(model, grid, core, np.any([c for c in cores if c is not core], axis=0)) if len(cores) > 1 else None
+        for core in cores
+    ]
+    value, error = np.array([found or (np.nan, np.nan) for found in dwell]).T
+    shares = np.bincount(labels, grid.density)
+    return Basins(grid.equation.states[peaks], shares, barriers, value, error, model.names, model.time_unit, grid)
+
+
+def first_passage(
+    model: "LangevinModel", from_: States, to: States, *, series: TimeSeries | None, seed: int
+) -> FirstPassage:
+    """Return the mean time between two sets; the arguments are those of `LangevinModel.first_passage`."""
+    grid = Landscape.of(model) if model.dimension <= 2 and not model.space.angles else None
+    begin, end = (_as_set(name, states, model, grid) for name, states in (("from_", from_), ("to", to)))
+    if grid is not None:
+        points = grid.equation.states
+        value, error = _mean_time(model, grid, begin(points), end(points))
+    else:
+        duration = _LENGTH * float(np.max(model.timescales().value))
+        paths = model.simulate(duration, members=_MEMBERS, seed=seed, transformed=True)
+        value, error = _count(paths, begin, end)
+    observed = (np.nan, np.nan) if series is None else _count(model.to_model_variables(series), begin, end)
+    return FirstPassage(value, error, *observed, model.time_unit)
+
+
+def _mean_time(model: "LangevinModel", grid: Landscape, begin: np.ndarray, end: np.ndarray) -> tuple[float, float]:
+    """Return the time from one set of grid points to another, and its scatter over closures from blocks of time."""
+    if not begin.any() or not end.any():
+        raise ArgumentError("One of the two sets holds no state of the model's range: its passage time is not defined.")
+    weights = np.where(begin, grid.density, 0.0)
+    value = float(weights @ grid.times_to(end) / weights.sum())
+    drawn = [
+        weights @ Landscape.of(replica).times_to(end) / weights.sum() for replica in islice(model.replicas(), _REPLICAS)
+    ]
+    return value, float(np.std(drawn, ddof=1)) if len(drawn) > 1 else 0.0
+
+
+def _count(series: TimeSeries, begin: Callable, end: Callable) -> tuple[float, float]:
+    segments = series.segments
+    return passage_times([begin(s) for s in segments], [end(s) for s in segments], series.dt)
+
+
+def _as_set(name: str, states: States, model: "LangevinModel", grid: Landscape | None) -> Callable:
+    """Return a set of states as a function: the core of a basin, or what was given."""
+    if callable(states):
+        return lambda x: np.asarray(states(x), bool).reshape(len(x))
+    if grid is None:
+        raise checks.refused(name, "a function of states (sample, var), in more than two variables or angles", states)
+    core = grid.core(checks.integer_at_least(name, states, 0))
+    return lambda x: core[grid.locate(x)]
+
+
+def _check_size(model: "LangevinModel") -> None:
+    if model.dimension > 2 or model.space.angles:
+        raise ArgumentError(
+            f"Basins are found in one or two variables on lines, but the model has {listed(model.names)}. Use "
+            "`model.first_passage` with functions of states, such as lambda x: x[:, 0] > 1."
+        )
