@@ -121,7 +121,7 @@ def compare(
     >>> el.compare(models, test, leads=[0.2, 0.6]).best
     'log'
     """
-    checks.not_empty("models", models, "a dict of models by name")
+    checks.not_empty("models", list(models), "a dict of models by name")
     for name, model in models.items():
         checks.instance_of(f"models[{name!r}]", model, (LangevinModel,))
     checks.instance_of("series", series, (TimeSeries,), "Wrap your array first: el.TimeSeries(values, dt=...).")
@@ -159,9 +159,9 @@ def _table(scores: Mapping[str, np.ndarray], leads: np.ndarray, starts: int, tim
     sound = {name: score for name, score in scores.items() if np.isfinite(score).all()}
     choice = take_simplest(sound)
     known = {c.kind: (c.loss, c.excess, c.standard_error) for c in choice.candidates}
-    columns = np.array([known.get(name, (np.inf, np.inf, np.nan)) for name in scores]).T
+    score, excess, error = np.array([known.get(name, (np.inf, np.inf, np.nan)) for name in scores]).T
     by_lead = np.array([score.mean(axis=0) for score in scores.values()])
-    return Comparison(tuple(scores), *columns, by_lead, leads, starts, time_unit, choice.kind)
+    return Comparison(tuple(scores), score, excess, error, by_lead, leads, starts, time_unit, choice.kind)
 
 
 def _default_leads(series: TimeSeries) -> np.ndarray:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import scipy.sparse as sp
 from jaxtyping import Float
-from scipy.sparse.linalg import spsolve
+from scipy.sparse.linalg import splu
 
 from .._core import checks
 from .._core.errors import ArgumentError
@@ -164,13 +164,14 @@ class Landscape:
         """Return the nearest grid point of each state."""
         axes = self.equation.axes
         places = [np.rint((x - a[0]) / (a[1] - a[0])).astype(int).clip(0, len(a) - 1) for x, a in zip(states.T, axes)]
-        return np.ravel_multi_index(places, [len(a) for a in axes])
+        return np.asarray(np.ravel_multi_index(places, [len(a) for a in axes]))
 
     def times_to(self, target: np.ndarray) -> Vector:
         """Return the mean time to reach a set of grid points from each grid point."""
         generator, times = sp.csr_array(self.equation.generator), np.zeros(len(target))
         outside = np.flatnonzero(~target)
-        times[outside] = spsolve(sp.csc_array(generator[outside][:, outside]), -np.ones(len(outside)))
+        left = sp.csc_array(generator[outside][:, outside])
+        times[outside] = splu(left).solve(-np.ones(len(outside)))
         return times
 
 

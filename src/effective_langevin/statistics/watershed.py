@@ -12,7 +12,9 @@ def find_watersheds(
 ) -> tuple[Int[np.ndarray, "..."], Int[np.ndarray, " basin"], Float[np.ndarray, "basin basin"]]:
     """Return the basin of each point, the flat index of each peak, and the highest density on the way between two."""
     highest = np.unravel_index(np.argmax(density), density.shape)
-    away = np.linalg.norm(np.stack(np.indices(density.shape)) - np.reshape(highest, (-1, *[1] * density.ndim)), axis=0)
+    away = np.linalg.norm(
+        np.asarray(np.indices(density.shape)) - np.reshape(highest, (-1, *[1] * density.ndim)), axis=0
+    )
     floor = _NEGLIGIBLE * density.max()
     density = np.where(density > floor, density, floor * (1 - away / (away.max() + 1)))
     uphill = _steepest(density)
