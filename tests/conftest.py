@@ -8,6 +8,7 @@ import jax
 import pytest
 
 import effective_langevin as el
+from effective_langevin.execution import compilation
 
 MOST_WORKERS = 8  # each takes one to two gigabytes
 ONE_THREAD = {"NPROC": "1", "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
@@ -37,6 +38,7 @@ def pytest_configure(config):
         if option.upper() not in os.environ:
             os.environ[option.upper()] = str(value)
             jax.config.update(option, value)
+    compilation._MOST_SHAPES = 10_000  # the many shapes of the tests are a bounded number
     if config.getoption("numprocesses", 0):
         os.environ.update({name: value for name, value in ONE_THREAD.items() if name not in os.environ})
 

@@ -9,7 +9,7 @@ LINEAR = {"score": el.Gaussian(), "check": "off"}
 
 @pytest.fixture(scope="module")
 def parts():
-    return PROCESS.simulate(2000.0, dt=0.2, seed=1).split(0.4, blocks=1)
+    return PROCESS.simulate(4000.0, dt=0.2, seed=1).split(0.4, blocks=1)
 
 
 @pytest.fixture(scope="module")
@@ -26,7 +26,7 @@ def models(parts):
 
 
 def test_the_biased_model_is_worse_beyond_errors_and_the_right_ones_are_not_told_apart(parts, models):
-    found = el.compare(models, parts[1], [0.2, 0.6, 1.2], members=20, starts=1000)
+    found = el.compare(models, parts[1], [0.2, 0.6, 1.2], members=20, starts=3000)
     assert found.best in ("log", "again")
     worse = found.names.index("increments")
     assert found.excess[worse] > 3 * found.standard_error[worse]

@@ -228,7 +228,7 @@ class RecordSplit:
 
     Examples
     --------
-    >>> [(len(train), test[0]) for train, test in el.RecordSplit(4).split(np.zeros((100, 2)))]
+    >>> [(len(train), int(test[0])) for train, test in el.RecordSplit(4).split(np.zeros((100, 2)))]
     [(75, 0), (50, 25), (50, 50), (75, 75)]
     """
 

@@ -13,7 +13,6 @@ from typing import Any
 import jax
 import numpy as np
 
-from . import held_out
 from ._core import checkpoints, checks, keys, progress
 from ._core.errors import DataError, EstimateWarning
 from ._core.matrices import singular_refused
@@ -48,7 +47,6 @@ def fit(
     mobility: ClosureStrategy | None = None,
     symmetry: Symmetry | None = None,
     check: str = "warn",
-    check_held_out: bool = False,
     seed: int = 0,
     show_progress: bool = False,
     checkpoint: str | os.PathLike[str] | None = None,
@@ -76,10 +74,6 @@ def fit(
     check : {"warn", "error", "off"}, default "warn"
         What to do with a series that is not stationary, or with variables that take few values, rest at one value or
         hold codes for missing samples: warn, refuse, or do not diagnose it.
-    check_held_out : bool, default False
-        Infer the mobility again from the first 70 % of the series and predict the correlations of the rest. The result
-        is `model.mobility.evidence.held_out`, None where the rest is too short to tell; the verdict of `el.validate`
-        includes it.
     seed : int, default 0
         Same seed, same bits on the same device.
     show_progress : bool, default False
@@ -148,10 +142,6 @@ def fit(
         singular_refused(),
     ):
         learned, closure, mobility = _learn(standard, score, mobility, standard_space, key, model_of)
-        if check_held_out:
-            given = standard, mobility, learned, standard_space, partial(model_of, learned)
-            found = held_out.check_held_out(*given, seed=seed, key=keys.named(key, "mobility"))
-            closure = closure.with_evidence(held_out=found)
     strategies = {"preprocess": chain.steps if chain else [], "score": score, "mobility": mobility}
     provenance = _provenance(series, forced, seed, origin, **strategies, symmetry=symmetry)
     return model_of(learned, closure, provenance=provenance, transform=transform, diagnosis=diagnosis)

@@ -93,7 +93,7 @@ def fresh():
 def test_the_public_names_are_these():
     """A change here is a change for every user: make it on purpose and write it in the changelog."""
     assert sorted(el.__all__) == sorted(PUBLIC)
-    assert len(el.__all__) <= 45
+    assert len(el.__all__) <= 46
     assert all(hasattr(el, name) for name in el.__all__)
 
 
@@ -155,10 +155,10 @@ def test_errors_are_one_family_and_also_the_built_in_kind():
     assert issubclass(el.EstimateWarning, UserWarning)
 
 
-def test_no_public_class_has_a_method_named_score():
+def test_only_the_estimator_has_a_method_named_score():
     """scikit-learn gives that name another meaning; a field that holds the score is fine."""
     classes = [getattr(el, name) for name in el.__all__ if inspect.isclass(getattr(el, name))]
-    assert not [c for c in classes if callable(vars(c).get("score"))]
+    assert [c for c in classes if callable(vars(c).get("score"))] == [el.LangevinEstimator]
 
 
 BAD_VALUES = [

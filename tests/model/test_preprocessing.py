@@ -129,7 +129,7 @@ def test_a_file_without_an_array_of_its_transform_is_damaged(model, tmp_path):
     model.save(path)
     with safe_open(path, framework="numpy") as file:
         arrays, metadata = {n: file.get_tensor(n) for n in file.keys()}, dict(file.metadata())  # noqa: SIM118
-    del arrays["preprocess.steps.2.vectors"]
+    del arrays["preprocess.steps.2.vectors"], metadata["sha256"]  # as of a file written before there was a checksum
     save_file(arrays, path, metadata)
     with pytest.raises(el.ModelFileError, match=r"model\.safetensors: .*preprocess\.steps\.2\.vectors .* is missing"):
         el.load(path)

@@ -142,10 +142,6 @@ class Differences:
         """Size that each |difference| exceeds with this chance."""
         return np.abs(self.gap) + stdtrit(self.groups - 1, 1 - chance) * self.cautious
 
-    def within(self, level: float = 0.95) -> float:
-        """Share of the differences that lie within bands of this level around zero."""
-        return float(np.mean(np.abs(self.gap) <= stdtrit(self.groups - 1, 0.5 * (1 + level)) * self.error))
-
     def detectable(self, chance: float) -> np.ndarray:
         """Size of a difference that a test of this level finds with `POWER`."""
         return self.small + (self.null.critical(chance) + ndtri(POWER)) * self.error

@@ -327,7 +327,6 @@ def validate(
     )
     original = OriginalVariables.of(model, own, simulated)
     metrics |= original.metrics() if original else {}
-    metrics |= {"held_out_coverage": held_out.coverage} if (held_out := model.mobility.evidence.held_out) else {}
     sides = Sides(series, paths, data_statistics, model_statistics, times, standard, original)
     view = _view(model, sides)
     sizes = replace(_sizes(series, paths, times, members, view), settling=settling)

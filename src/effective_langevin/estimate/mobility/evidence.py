@@ -136,32 +136,6 @@ class PartitionEvidence:
     stein: Matrix
 
 
-@dataclass(frozen=True)
-class HeldOutCheck:
-    """How a closure inferred from the first part of a record predicts the correlations of the rest, left out.
-
-    `used` and `held_out` count samples, `compared` the correlations and correlation times, and `coverage` is the share
-    of them within their 95 % bands. `deciding` names the difference that decides. `p_small` and `p_large` are the
-    chances of such differences if the true ones do not matter, or do not spoil the model.
-    """
-
-    used: int
-    held_out: int
-    compared: int
-    coverage: float
-    deciding: str
-    p_small: float
-    p_large: float
-
-    def summary(self) -> str:
-        """Give the coverage."""
-        share = round(100 * self.held_out / (self.used + self.held_out))
-        return (
-            f"95 % bands hold {100 * self.coverage:.0f} % of {self.compared} correlations and correlation times of the "
-            f"last {share} % of the record, which was not used: the mobility was inferred again from the rest."
-        )
-
-
 @dataclass(frozen=True, eq=False)
 class MobilityEvidence:
     """Everything that was found about a mobility; None where an estimator does not look at it.
@@ -189,7 +163,6 @@ class MobilityEvidence:
     agreement: Agreement | None = None
     closure: ClosureEvidence | None = None
     choice: ClosureChoice | None = None
-    held_out: HeldOutCheck | None = None
     extra: Mapping[str, Any] = field(default_factory=dict)
 
     @property
@@ -231,7 +204,7 @@ class MobilityEvidence:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data, ready for JSON, under flat names."""
-        nested = ("horizon", "symmetry", "partition", "agreement", "closure", "choice", "held_out", "extra")
+        nested = ("horizon", "symmetry", "partition", "agreement", "closure", "choice", "extra")
         flat = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in nested}
         for record in (self.horizon, self.partition):
             flat |= (
@@ -246,8 +219,6 @@ class MobilityEvidence:
             flat["closure"] = self.closure.to_dict()
         if self.choice:
             flat["choice"] = self.choice.to_dict()
-        if self.held_out:
-            flat["held_out"] = vars(self.held_out)
         return {name: _plain(value) for name, value in {**flat, **self.extra}.items() if value is not None}
 
     @classmethod
@@ -270,9 +241,7 @@ class MobilityEvidence:
             nested["closure"] = ClosureEvidence.from_dict(state["closure"])
         if "choice" in state:
             nested["choice"] = ClosureChoice.from_dict(state["choice"])
-        if "held_out" in state:
-            nested["held_out"] = _read(HeldOutCheck, state["held_out"])
-        outer = {n: v for n, v in state.items() if n not in ("horizon", "agreement", "closure", "choice", "held_out")}
+        outer = {n: v for n, v in state.items() if n not in ("horizon", "agreement", "closure", "choice")}
         return replace(_read(cls, outer), **nested)
 
     def summary(self) -> str:
@@ -292,7 +261,7 @@ class MobilityEvidence:
         if self.lifted_by:
             lines.append(f"The diffusion was made positive definite by a change of {100 * self.lifted_by:.2g} %.")
         lines += [self.agreement.disagreement if self.agreement else ""]
-        lines += [found.summary() for found in (self.choice, self.closure, self.held_out) if found]
+        lines += [found.summary() for found in (self.choice, self.closure) if found]
         return "\n".join(line for line in lines if line)
 
 

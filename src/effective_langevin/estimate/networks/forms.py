@@ -15,7 +15,6 @@ from jax.lax import Precision
 from jaxtyping import Array, Float
 
 from ...execution.batches import evaluate_batch
-from ...execution.compilation import soon_compiled
 from ...execution.convolution import SHORT_GRID, on_cpu
 from ...execution.flat import FlatUNet
 from ...execution.grid import OnCorners
@@ -50,7 +49,7 @@ def _(network: UNet, dimension: int, low_precision: bool = False) -> Any:
     return convert(ModalUNet, network, dimension, jnp.float32) if short else network
 
 
-@soon_compiled
+@eqx.filter_jit
 def convert(form: type[FlatUNet] | type[ModalUNet], network: UNet, dimension: int, dtype: Any) -> Any:
     """Convert a U-Net in one program: its many small steps would each be compiled on their own."""
     return jax.tree.map(lambda array: array.astype(dtype), form.of(network, dimension))

@@ -62,7 +62,7 @@ class Aspect:
 
     `outcomes` are those of differences made smaller by twice their Monte-Carlo error, as they are, and made larger;
     `seed_error` is that error. `largest` is the largest difference of each kind, `detectable` the size that would have
-    been detected. `within` is the share of the `compared` differences that lie within their 95 % bands.
+    been detected.
     """
 
     name: str
@@ -76,8 +76,6 @@ class Aspect:
     outcomes: tuple[Outcome, ...]
     largest: dict[str, float]
     detectable: dict[str, float]
-    within: float = 1.0
-    compared: int = 1
 
     @property
     def limits(self) -> tuple[float, float]:
@@ -161,14 +159,13 @@ def _aspect(
 ) -> Aspect:
     outcomes = tuple(found.outcome(shift) for shift in (-SEED_ERRORS, 0.0, SEED_ERRORS))
     place = _deciding(found, outcomes[1])
+    sizes = (np.abs(found.gap), found.detectable(USABLE_CHANCE / FAMILY))
     largest, detectable = (
-        {k: float(max(s[[k == other for other in kinds]])) for k in dict.fromkeys(kinds)}
-        for s in (np.abs(found.gap), found.detectable(USABLE_CHANCE / FAMILY))
+        {k: float(max(s[[k == other for other in kinds]])) for k in dict.fromkeys(kinds)} for s in sizes
     )
     numbers = (data, model, found.gap, found.error, found.other_error)
     one, two, gap, error, seed_error = (float(values[place]) for values in numbers)
-    sizes = (largest, detectable, found.within(), len(kinds))
-    return Aspect(name, kinds[place], labels[place], one, two, gap, error, seed_error, outcomes, *sizes)
+    return Aspect(name, kinds[place], labels[place], one, two, gap, error, seed_error, outcomes, largest, detectable)
 
 
 def _deciding(found: Differences, outcome: Outcome) -> int:

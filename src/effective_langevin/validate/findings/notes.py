@@ -9,9 +9,8 @@ import numpy as np
 
 from ..._core.format import after_number, count, listed, plus_minus, short
 from ...diagnose import Finding
-from ...diagnose.finding import Quantity
 from ...model import LangevinModel
-from ...statistics.resampling import FALSE_ALARM, GROUPS, critical
+from ...statistics.resampling import GROUPS, critical
 from ..curves import Curve, basin_name
 
 if TYPE_CHECKING:
@@ -167,21 +166,6 @@ def unresolved_modes(validation: "Validation") -> Finding | None:
     return Finding("unresolved modes", "note", meaning)
 
 
-def held_out(validation: "Validation") -> Finding | None:
-    """What a closure from the first part of the record predicts of the rest; an alarm has a chance of 0.2 %."""
-    found = validation.model.mobility.evidence.held_out
-    if found is None:
-        return None
-    numbers = {"coverage": Quantity(found.coverage)}
-    if found.p_small >= FALSE_ALARM:
-        meaning = f"{found.summary()} No difference that matters was detected there. Nearest: {found.deciding}."
-        return Finding("held-out part", "ok", meaning, "", numbers, p=found.p_small)
-    poor = found.p_large < FALSE_ALARM
-    meaning = f"{found.deciding} in the part that was not used. {found.summary()}"
-    advice = "`el.diagnose(series)`: the record drifts, lag 0 is off (blur, noise), or the process has memory."
-    return Finding("held-out part", "stop" if poor else "warning", meaning, advice, numbers, p=found.p_small)
-
-
 def denoised(validation: "Validation") -> Finding | None:
     """Simulated states were denoised."""
     score = validation.model.score
@@ -276,7 +260,6 @@ def data_used(validation: "Validation") -> Finding:
 NOTES = (
     forced,
     moving,
-    held_out,
     state_dependence,
     variables,
     angles,
