@@ -23,6 +23,7 @@ duration = 10.0
 
 
 @pytest.mark.slow
+@pytest.mark.skipif("LONG_TESTS" not in os.environ, reason="takes ten minutes and more; LONG_TESTS=1 runs it")
 def test_the_same_command_continues_after_a_fault_at_any_write(tmp_path):
     series = el.systems.OrnsteinUhlenbeck.rotating(2).simulate(20.0, dt=0.1, seed=1)
     np.savez(tmp_path / "ok.npz", x=series.values, dt=0.1)

@@ -23,6 +23,9 @@ _MOST_MISSING = 20_000_000  # numbers with which gaps may be filled, or 20 times
 _SHORT, _MANY = 8, 10  # stretches between gaps: rows, and how many of them look like weeks
 
 
+_CODES = "Give the codes for missing samples as a number or a list: missing=[999, 1e36]."
+
+
 @dataclass(frozen=True)
 class ReadOptions:
     """The arguments of `read`, apart from the source."""
@@ -49,7 +52,8 @@ class ReadOptions:
             checks.not_empty("variables", wanted, "one name or more")
             object.__setattr__(self, "variables", checks.distinct("variables", wanted))
         if self.missing is not None:
-            codes = [self.missing] if isinstance(self.missing, str | float | int) else list(self.missing)
+            one = isinstance(self.missing, str | float | int)
+            codes = [self.missing] if one else list(checks.instance_of("missing", self.missing, (list, tuple), _CODES))
             object.__setattr__(self, "missing", tuple(codes))
         checks.one_of("calendar", self.calendar, (None, "rows"))
         checks.optional_positive_number("dt", self.dt)
