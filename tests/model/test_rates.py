@@ -86,7 +86,8 @@ def test_the_basins_of_the_wells_and_their_passage_times(wells, wells_series, we
     assert len(basins.shares) == 4
     counted = np.bincount(basins.assign(wells_series.stacked()), minlength=4) / wells_series.n_samples
     np.testing.assert_allclose(basins.shares, counted, atol=0.05)
-    assert (basins.barriers[np.isfinite(basins.barriers) & (basins.barriers != 0)] > 0.5).all()
+    # A pass between two basins has at most 0.75 of the density of the lower peak.
+    assert (basins.barriers[np.isfinite(basins.barriers) & (basins.barriers != 0)] >= -np.log(0.75)).all()
     assert (np.diff(basins.shares) <= 0).all()
     assert "dwell" in basins.summary()
 
