@@ -1,5 +1,7 @@
 """Records of a few samples: a right answer, or one sentence; never a lag without pairs."""
 
+import os
+
 import jax
 import numpy as np
 import pytest
@@ -64,6 +66,9 @@ def test_a_gap_after_every_second_sample_leaves_pairs_for_quadratic_variation(sa
 
 
 @pytest.mark.slow
+@pytest.mark.skipif(
+    "LONG_TESTS" not in os.environ, reason="python -m benchmarks.few_samples measures the same; LONG_TESTS=1 runs it"
+)
 def test_intervals_from_few_blocks_hold_the_truth():
     """Ten independent samples, 4 blocks: 95 % intervals, of which 150 hold at least 89 % (3.4 standard errors).
 
