@@ -173,6 +173,8 @@ def _split_columns(record: Record, options: ReadOptions) -> list[Record]:
 def _place(record: Record, options: ReadOptions, unit: str) -> tuple[np.ndarray, Grid]:
     """Return the values of one record on its grid, and the grid."""
     values = checks.real_samples(record.values, f"The data of {record.where}")
+    if not len(values):
+        raise DataError(f"{record.where[0].upper()}{record.where[1:]} has no rows.")
     stamps = None if options.time is False else record.stamps
     if stamps is not None:
         _check_stamps(stamps, values, record.where)
