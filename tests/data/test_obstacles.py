@@ -261,6 +261,11 @@ def test_columns_beside_x_are_read(tmp_path):
     assert el.read({"x": X, "weight": np.ones(400)}, dt=1.0).names == ("x1", "x2")
 
 
+def test_a_dictionary_of_empty_columns_is_refused():
+    with pytest.raises(el.DataError, match="The dictionary has no rows"):
+        el.read({"x": np.array([]), "y": np.array([])}, dt=0.1)
+
+
 def test_a_name_stands_for_one_variable(tmp_path):
     with pytest.raises(el.ArgumentError, match="`names` must be different names, but got 'a'"):
         el.TimeSeries(X, 0.1, names=["a", "a"])

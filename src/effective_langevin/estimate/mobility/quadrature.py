@@ -7,6 +7,7 @@ exactly; a cubic spline takes what they leave. For a linear process they leave n
 """
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from jaxtyping import Float
@@ -21,7 +22,13 @@ _FADED, _SMALL, _GROWING = 0.003, 0.1, 1.05
 
 def integrated(response: np.ndarray, tau: np.ndarray) -> np.ndarray:
     """int_0^T G for every T in `tau`, by a cubic spline."""
-    return CubicSpline(tau, response, axis=0).antiderivative()(tau)
+    return np.tensordot(_spline_integrals(tuple(tau.tolist())), response, 1)
+
+
+@lru_cache(maxsize=64)
+def _spline_integrals(tau: tuple[float, ...]) -> Matrix:
+    """Return the matrix that integrates a cubic spline through values at the times `tau`, from the first to each."""
+    return CubicSpline(tau, np.eye(len(tau)), axis=0).antiderivative()(tau)
 
 
 @dataclass(frozen=True)
@@ -91,7 +98,7 @@ class PropagatedIntegral:
 
     def __init__(self, moments: Float[np.ndarray, "lag f g"], dt: float):
         tau = dt * np.arange(len(moments))
-        self.spline = CubicSpline(tau, np.eye(len(tau)), axis=0).antiderivative()(tau)
+        self.spline = _spline_integrals(tuple(tau.tolist()))
         rows, columns = (1 / np.sqrt(np.mean(moments[0] ** 2, axis=axis) + 1e-300) for axis in (1, 0))
         now, later = (m * rows[:, None] * columns for m in moments[:2])
         left, sizes, right = np.linalg.svd(now, full_matrices=False)

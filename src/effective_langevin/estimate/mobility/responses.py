@@ -1,7 +1,7 @@
 """Correlations and responses in groups of time, and Phi(T) out of them."""
 
 from dataclasses import dataclass, field, replace
-from typing import cast
+from typing import Any, cast
 
 import numpy as np
 
@@ -11,6 +11,8 @@ from ...statistics.lags import LaggedMoments, SideBySide, lagged_moments
 from ...statistics.resampling import rating_groups
 from ..symmetry import Symmetry
 from .quadrature import Exponentials, Frame, integrated, integrated_along, spanning_frame
+
+_MOST_KNOWN = 1 << 12  # values of one curve
 
 
 @dataclass(frozen=True)
@@ -29,6 +31,7 @@ class Moments:
     joint: LaggedMoments | None = None
     carried: LaggedMoments | None = None
     frames: dict[Symmetry, list[Frame]] = field(default_factory=dict)
+    known: dict[tuple[Any, ...], tuple[np.ndarray, ...]] = field(default_factory=dict, repr=False)
 
     @classmethod
     def of(
@@ -41,12 +44,12 @@ class Moments:
     def with_current(self, series: TimeSeries, currents: list[Samples]) -> "Moments":
         """The same, with the correlations of the states with the current."""
         lags = self.correlation.lags
-        return replace(self, carried=lagged_moments(series.segments, currents, lags, self.finer))
+        return replace(self, carried=lagged_moments(series.segments, currents, lags, self.finer), known={})
 
     def with_rates(self, series: TimeSeries, scores: list[Samples]) -> "Moments":
         """The same, with what the exponentials between samples need."""
         both = [SideBySide(x, s) for x, s in zip(series.segments, scores)]
-        return replace(self, joint=lagged_moments(both, both, range(4), self.finer))
+        return replace(self, joint=lagged_moments(both, both, range(4), self.finer), known={})
 
     @property
     def finer(self) -> int:
@@ -61,8 +64,18 @@ class Moments:
     ) -> tuple[np.ndarray, ...]:
         """C(T) - C(T_0), int_{T_0}^T G and G at every lag T from T_0 on, in the blocks of the symmetry.
 
-        With a current, int < x(tau) nu(x(0))^T > is added to the first: what is left is due to the diffusion.
+        With a current, int < x(tau) nu(x(0))^T > is added to the first: what is left is due to the diffusion. Those of
+        a few variables are remembered: many statistics leave out the same groups.
         """
+        asked = (weights.tobytes(), symmetry, first, stride)
+        if asked not in self.known:
+            found = self._curves(weights, symmetry, first, stride)
+            if self.correlation.sums[0].size > _MOST_KNOWN:
+                return found
+            self.known[asked] = found
+        return self.known[asked]
+
+    def _curves(self, weights: np.ndarray, symmetry: Symmetry, first: int, stride: int) -> tuple[np.ndarray, ...]:
         c, g = (symmetry.blocks(m.mean(weights)) for m in (self.correlation, self.response))
         scaling = -np.linalg.inv(g[0]) if self.normalised else None
         chosen = slice(first, None, stride)
