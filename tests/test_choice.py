@@ -23,6 +23,7 @@ def test_energy_scores_of_gaussian_ensembles_are_exact_and_least_for_the_truth()
     assert min(found, key=found.get) == 1.0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("system", "kind"),
     [
@@ -78,6 +79,7 @@ def test_a_constant_mobility_is_kept_with_its_reason(series, reason):
     assert reason in model.mobility.evidence.choice.reason
 
 
+@pytest.mark.slow
 def test_the_choice_is_stored_and_in_the_report(tmp_path):
     series = el.systems.ScalarMultiplicative().simulate(100.0, dt=0.1, members=10, seed=3)
     model = el.fit(series, score=el.KGMM(noise_level=0.1, cells=100), check="off")

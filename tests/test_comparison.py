@@ -25,6 +25,7 @@ def models(parts):
     }
 
 
+@pytest.mark.slow
 def test_the_biased_model_is_worse_beyond_errors_and_the_right_ones_are_not_told_apart(parts, models):
     found = el.compare(models, parts[1], [0.2, 0.6, 1.2], members=20, starts=3000)
     assert found.best in ("log", "again")

@@ -115,6 +115,7 @@ def test_the_former_name_of_the_score_strategy_still_works_with_a_warning():
         el.LangevinEstimator(score=el.Gaussian(), score_strategy=el.Gaussian())
 
 
+@pytest.mark.slow
 def test_the_score_is_the_skill_of_forecasts(fitted, linear_series):
     """The exact skill of this system is known at each lag: the energy score of a Gaussian goes with its width."""
     unseen = [np.asarray(s[2000:6000]) for s in linear_series.segments]
@@ -128,6 +129,7 @@ def test_the_score_is_the_skill_of_forecasts(fitted, linear_series):
         fitted.score(unseen[0][:19])
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::effective_langevin.EstimateWarning")
 def test_a_search_without_scoring_takes_the_better_model(records):
     """Increments over two time units are as large as the process: they say little about its diffusion."""
@@ -161,6 +163,7 @@ def test_a_splitter_joins_no_rows_that_were_apart():
         next(el.RecordSplit(1).split(np.zeros((100, 2))))
 
 
+@pytest.mark.slow
 def test_data_frames_are_split_in_time(records):
     pandas = pytest.importorskip("pandas")
     frame = pandas.DataFrame(records[0], columns=["T", "h"])

@@ -48,7 +48,8 @@ def test_transforms_that_would_treat_an_angle_as_a_number_are_refused():
     before = [el.preprocess.Periodic(["wind"], period=360), el.preprocess.Detrend()]
     assert el.fit(series, preprocess=before, check="off", **QUICK).names == ("cos(wind)", "sin(wind)", "rain")
     score = el.DenoisingScore(el.MLP((8,)), noise_level=0.3, epochs=1, epoch_samples=2000)
-    beside = el.fit(series, preprocess=el.preprocess.Log(["rain"]), score=score, check="off")
+    log = el.preprocess.Log(["rain"])
+    beside = el.fit(series, preprocess=log, score=score, mobility=el.IntegratedResponse(), check="off")
     assert beside.space.periods == (360.0, None)
 
 

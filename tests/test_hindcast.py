@@ -74,6 +74,7 @@ def test_climatology_and_persistence_have_their_exact_errors(found):
     assert (found.ratio("climatology").high < 1).all()
 
 
+@pytest.mark.slow
 def test_a_forecast_that_ignores_the_circulation_is_worse_than_the_linear_inverse_model(parts, linear):
     """Without the antisymmetric part of Phi the means turn too little: worse by many standard errors."""
     still = replace(linear, mobility=replace(linear.mobility, matrix=linear.mobility.symmetric))

@@ -6,6 +6,7 @@ import pytest
 import effective_langevin as el
 from effective_langevin.predict import Band, _bands
 
+pytestmark = pytest.mark.slow
 DRIFT = np.array([[1.0, -0.8], [1.2, 1.5]])
 
 
@@ -23,7 +24,6 @@ def prediction(series):
     return el.predict_held_out(series, score=el.Gaussian(), seed=0)
 
 
-@pytest.mark.slow
 def test_the_bands_hold_the_part_that_was_not_used():
     """Neighbouring lags move together: in one record few of a hundred points are independent, and its coverage scatters
     by 0.1. The mean over eight records has an error of 0.035."""

@@ -1,24 +1,18 @@
 """The choice of a closure: the simplest whose forecasts of held-out stretches are as good as those of the best."""
 
-import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
+from typing import cast
 
-import jax
 import numpy as np
 from jaxtyping import Float
 
-from ._core.errors import EstimateWarning
-from .data import TimeSeries
 from .estimate.closure.evidence import Candidate, ClosureChoice
 from .estimate.closure.state_dependent import StateDependent
 from .estimate.mobility import IntegratedResponse
-from .estimate.mobility.base import ClosureFit, ClosureStrategy
-from .estimate.score import ScoreFit
-from .estimate.space import StateSpace
+from .estimate.mobility.base import ClosureStrategy
 from .forecast_skill import Forecasts
-from .model import LangevinModel
-from .statistics.integral_time import integral_times
+from .held_out import LEAST_INDEPENDENT, Trials
 
 # Simplest first.
 CLOSURES: dict[str, ClosureStrategy] = {
@@ -27,57 +21,40 @@ CLOSURES: dict[str, ClosureStrategy] = {
     "diffusion": StateDependent(current=False),
     "both": StateDependent(),
 }
-_LEAST_INDEPENDENT = 100
 _GROUPS = 20
 
 
-def choose_closure(
-    series: TimeSeries,
-    score: ScoreFit,
-    space: StateSpace,
-    model_of: Callable[[ClosureFit], LangevinModel],
-    *,
-    key: jax.Array,
-) -> tuple[ClosureStrategy, ClosureChoice]:
-    """Return the strategy for a standardised series, with the evidence.
+def choose_closure(trials: Trials) -> tuple[ClosureStrategy, ClosureChoice]:
+    """Return the strategy for a series, with the evidence.
 
     The richest closure is inferred from the training part first. Where the data call for a constant mobility there, or
-    do not allow more, nothing is forecast. `model_of` returns the model with a closure.
+    do not allow more, no closures are compared.
     """
-    train, held_out = series.split()
-
-    def close(kind: str) -> ClosureFit:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", EstimateWarning)  # the closure that is taken warns for itself
-            return CLOSURES[kind].close(train, score, space, key=key)
-
-    if reason := _why_constant(series, score, space):
+    if reason := _why_constant(trials):
         return CLOSURES["constant"], ClosureChoice("constant", reason)
-    richest = close("both")
-    closure = richest.mobility.evidence.closure
+    closure = trials.close(CLOSURES["both"]).mobility.evidence.closure
     kind = closure.kind if closure else "constant"
     if kind == "constant":
         reason = "on stretches left out, no current and no diffusion that depends on the state predicts better"
         return CLOSURES["constant"], ClosureChoice("constant", reason)
     simpler = ["constant", "current", "diffusion"] if kind == "both" else ["constant"]
-    tried = {**{name: close(name) for name in simpler}, kind: richest}
-    models = {name: model_of(closure) for name, closure in tried.items()}
-    forecasts = Forecasts.of(held_out, space, min(model.automatic_step() for model in models.values()))
-    scores = {name: forecasts.scores(model) for name, model in models.items()}
-    choice = take_simplest({name: found for name, found in scores.items() if found is not None})
-    lags = tuple(float(lag * series.dt) for lag in forecasts.lags)
+    tried = {**{name: CLOSURES[name] for name in simpler}, kind: CLOSURES["both"]}
+    ensembles = dict(zip(tried, trials.forecast(*tried.values())))
+    forecasts = cast(Forecasts, trials.forecasts)
+    choice = take_simplest({name: forecasts.scores(found) for name, found in ensembles.items() if found is not None})
+    trials.equate(CLOSURES[choice.kind], tried[choice.kind])
+    lags = tuple(float(lag * trials.series.dt) for lag in forecasts.lags)
     return CLOSURES[choice.kind], replace(choice, lags=lags, starts=len(forecasts.states))
 
 
-def _why_constant(series: TimeSeries, score: ScoreFit, space: StateSpace) -> str:
+def _why_constant(trials: Trials) -> str:
     """Say why nothing but a constant mobility can be inferred; empty if more can be tried."""
-    independent = series.n_samples * series.dt / (2 * integral_times(series.segments, series.dt).max())
-    if independent < _LEAST_INDEPENDENT:
-        return f"the series has about {independent:.0f} independent samples, too few for more"
+    if trials.independent < LEAST_INDEPENDENT:
+        return f"the series has about {trials.independent:.0f} independent samples, too few for more"
     richest = StateDependent()
     return (
-        richest.refusal(series, score, space)
-        if richest.supports(space)
+        richest.refusal(trials.series, trials.score, trials.space)
+        if richest.supports(trials.space)
         else "fields of several angles are not inferred"
     )
 

@@ -32,6 +32,7 @@ from .estimate.score import KGMM, DenoisingScore, ScoreFit, ScoreStrategy, estim
 from .estimate.space import StateSpace
 from .estimate.symmetry import NoSymmetry, Symmetry, check_symmetry, common_units
 from .execution.compilation import note_shape
+from .held_out import Trials, check_by_forecasts
 from .model import LangevinModel
 
 _KGMM_DIMENSIONS = 6
@@ -47,6 +48,7 @@ def fit(
     mobility: ClosureStrategy | None = None,
     symmetry: Symmetry | None = None,
     check: str = "warn",
+    check_held_out: bool = False,
     seed: int = 0,
     show_progress: bool = False,
     checkpoint: str | os.PathLike[str] | None = None,
@@ -74,6 +76,10 @@ def fit(
     check : {"warn", "error", "off"}, default "warn"
         What to do with a series that is not stationary, or with variables that take few values, rest at one value or
         hold codes for missing samples: warn, refuse, or do not diagnose it.
+    check_held_out : bool, default False
+        Infer the mobility again without a fifth of the series, ten stretches, and forecast those. The result is
+        `model.mobility.evidence.held_out`, and the verdict of `el.validate` includes it; None where the record is too
+        short, or lag 0 in doubt. The command line always does it.
     seed : int, default 0
         Same seed, same bits on the same device.
     show_progress : bool, default False
@@ -141,7 +147,7 @@ def fit(
         checkpoints.kept_in(checkpoint) if checkpoint else nullcontext(),
         singular_refused(),
     ):
-        learned, closure, mobility = _learn(standard, score, mobility, standard_space, key, model_of)
+        learned, closure, mobility = _learn(standard, score, mobility, standard_space, key, model_of, check_held_out)
     strategies = {"preprocess": chain.steps if chain else [], "score": score, "mobility": mobility}
     provenance = _provenance(series, forced, seed, origin, **strategies, symmetry=symmetry)
     return model_of(learned, closure, provenance=provenance, transform=transform, diagnosis=diagnosis)
@@ -154,23 +160,28 @@ def _learn(
     space: StateSpace,
     key: jax.Array,
     model_of: Callable[..., LangevinModel],
+    with_check: bool,
 ) -> tuple[ScoreFit, ClosureFit, ClosureStrategy]:
     """Estimate the score of a standardised series, then what closes the equation, in the way asked for or chosen."""
     respected = check_symmetry(series, space.symmetry)
     together = (mobility or CLOSURES["both"]).learns_beside(score, series, space)
     learned = estimate_score(series, score, space, key=keys.named(key, "score"), velocities=together)
     choice, key = None, keys.named(key, "mobility")
-    with progress.task("Inferring the mobility", 3) as tick:
+    trials = Trials(series, learned, space, partial(model_of, learned), key)
+    with progress.task("Inferring the mobility", 4) as tick:
         if mobility is None:
-            mobility, choice = choose_closure(series, learned, space, partial(model_of, learned), key=key)
+            mobility, choice = choose_closure(trials)
         tick(1)
         closure = mobility.close(series, learned, space, key=key)
         tick(1)
         agreement = None if closure.fields else cross_check(series, learned, closure.mobility, space)
         tick(1)
+        checked = check_by_forecasts(trials, mobility) if with_check else None
+        tick(1)
     if agreement and agreement.disagreement:
         warnings.warn(agreement.disagreement, EstimateWarning, stacklevel=3)
-    return learned, closure.with_evidence(symmetry=respected, agreement=agreement, choice=choice), mobility
+    found = {"symmetry": respected, "agreement": agreement, "choice": choice, "held_out": checked}
+    return learned, closure.with_evidence(**found), mobility
 
 
 def _model_of(learned: ScoreFit, closure: ClosureFit, *, standardizer: Standardizer, **labels: Any) -> LangevinModel:

@@ -15,7 +15,8 @@ from .statistics.forecast_scores import energy_scores
 from .statistics.integral_time import integral_times
 
 _LAGS, _LONGEST_LAG = 5, 64
-_MEMBERS, _STARTS, _LEAST_STARTS, _MOST_VALUES, _MOST_WORK = 10, 2000, 100, 4e7, 1e9
+MEMBERS = 10
+_STARTS, _LEAST_STARTS, _MOST_VALUES, _MOST_WORK = 2000, 100, 4e7, 1e9
 _FEWEST = 20
 
 
@@ -28,9 +29,10 @@ def forecast_skill(model: LangevinModel, series: TimeSeries, seed: int = 0) -> f
     own, units = model.to_model_variables(series), model.standardizer
     space = model.space.in_units_of(units.std)
     forecasts = Forecasts.of(own.map(units.to_standard), space, model.automatic_step())
-    scores = forecasts.scores(replace(model, transform=None))
-    if scores is None:
+    ensemble = forecasts.ensemble(replace(model, transform=None))
+    if ensemble is None:
         return -np.inf
+    scores = forecasts.scores(ensemble)
     return float(1 - np.mean(scores.mean(axis=0) / forecasts.climatology(seed).mean(axis=0)))
 
 
@@ -54,15 +56,15 @@ class Forecasts:
         stretch = int(np.median([len(segment) for segment in series.segments]))
         longest = int(np.clip(round(forgets), 1, max(1, min(_LONGEST_LAG, stretch // 2))))
         lags = np.unique(np.geomspace(1, longest, _LAGS).round().astype(int))
-        values, steps = _MEMBERS * series.dimension * (longest + 1), max(1.0, series.dt / step)
+        values, steps = MEMBERS * series.dimension * (longest + 1), max(1.0, series.dt / step)
         most = min(_MOST_VALUES / values, max(_LEAST_STARTS, _MOST_WORK / (values * steps)))
         first, later = _pairs(series, lags, int(min(_STARTS, max(most, _FEWEST))))
         return cls(series, lags, first, later, space.periods)
 
-    def scores(self, model: LangevinModel) -> Float[np.ndarray, "start lag"] | None:
-        """Return the energy scores of ensemble forecasts; None if a member diverges."""
+    def ensemble(self, model: LangevinModel) -> Float[np.ndarray, "member start lag var"] | None:
+        """Return ten forecasts of each outcome; None if a member diverges."""
         units, starts = model.standardizer, len(self.states)
-        initial = np.tile(units.to_physical(self.states), (_MEMBERS, 1))
+        initial = np.tile(units.to_physical(self.states), (MEMBERS, 1))
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("error", EstimateWarning)
@@ -70,14 +72,22 @@ class Forecasts:
         except (DivergenceError, EstimateWarning):
             return None
         found = units.to_standard(np.stack(paths.segments)[:, self.lags])
-        ensemble = self._embedded(found).reshape(_MEMBERS, starts, len(self.lags), -1)
+        return self._embedded(found).reshape(MEMBERS, starts, len(self.lags), -1)
+
+    def scores(self, ensemble: Float[np.ndarray, "member start lag var"]) -> Float[np.ndarray, "start lag"]:
+        """Return the energy scores of ensemble forecasts."""
         scores = [energy_scores(ensemble[:, :, k], self._embedded(later)) for k, later in enumerate(self.later)]
         return np.stack(scores, axis=1)
+
+    @property
+    def outcomes(self) -> Float[np.ndarray, "start lag var"]:
+        """What came after."""
+        return np.moveaxis(self._embedded(self.later), 0, 1)
 
     def climatology(self, seed: int) -> Float[np.ndarray, "start lag"]:
         """Return the energy scores of forecasts that are states of the series, drawn at random."""
         states = self.series.stacked()
-        drawn = np.random.default_rng(seed).integers(len(states), size=(_MEMBERS, len(self.states)))
+        drawn = np.random.default_rng(seed).integers(len(states), size=(MEMBERS, len(self.states)))
         return np.stack([energy_scores(self._embedded(states[drawn]), self._embedded(y)) for y in self.later], axis=1)
 
     def _embedded(self, states: np.ndarray) -> np.ndarray:

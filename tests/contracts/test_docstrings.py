@@ -123,6 +123,7 @@ def examples():
 EXAMPLES = examples()
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_the_example_of_a_public_name_prints_what_it_shows(name, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)

@@ -59,8 +59,9 @@ CASES |= {
 
 
 def cases():
-    """Return the names of the cases; compiling a U-Net takes long."""
-    return [pytest.param(name, marks=pytest.mark.slow if "UNet1D" in name else ()) for name in CASES]
+    """Return the names of the cases; compiling a U-Net takes long, and so do fields; one symmetry is tried always."""
+    slow = {name for name in CASES if "UNet1D" in name or name.startswith("symmetry")} - {"symmetry Translations"}
+    return [pytest.param(name, marks=pytest.mark.slow if name in slow else ()) for name in CASES]
 
 
 @pytest.fixture(scope="module", params=cases())

@@ -58,6 +58,7 @@ def test_a_random_amplitude_is_not_steady():
     assert not is_steady([rng.rayleigh() * wave + 0.1 * rng.normal(size=500) for _ in range(20)], 25.0, 1000.0)
 
 
+@pytest.mark.slow
 def test_series_without_a_cycle_have_no_lines():
     """Diffusions, walks, ensembles, resonances: a chance of 0.2 % each."""
     made = [ornstein_uhlenbeck(4000, 10.0, seed=k) for k in range(40)]

@@ -65,11 +65,13 @@ def test_the_features_of_a_block_are_what_they_say():
     np.testing.assert_allclose(np.exp(found["log_motion"]) ** 2, steps / 398)
 
 
+@pytest.mark.slow
 def test_stationary_records_raise_few_alarms():
     """0.2 % by design, over four features; at most 2 of 100."""
     assert sum(alarm(ornstein_uhlenbeck(3000, 10.0, seed=seed)) for seed in range(100)) <= 2
 
 
+@pytest.mark.slow
 def test_stationary_ensembles_of_short_records_raise_few_alarms():
     assert sum(alarm(ornstein_uhlenbeck(100, 10.0, members=40, seed=seed)) for seed in range(40)) <= 1
 

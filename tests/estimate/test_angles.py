@@ -201,6 +201,7 @@ def test_angles_are_unfolded_where_they_are_rarest():
     np.testing.assert_allclose(wrap(unfold(series), lowest(series)).stacked(), series.stacked(), atol=1e-12)
 
 
+@pytest.mark.slow
 def test_smooth_motion_on_a_circle_gets_an_effective_mobility_at_a_finite_horizon():
     """A pendulum with friction and noise on its velocity: the angle is smooth, Phi(T) rises and then falls."""
     rng, angle, speed, kept = np.random.default_rng(4), np.zeros(40), np.zeros(40), []

@@ -339,6 +339,7 @@ def ring_model():
     return el.fit(series, score=el.Gaussian(), mobility=el.QuadraticVariation(), seed=0)
 
 
+@pytest.mark.slow
 def test_a_saved_model_with_a_preconditioned_normalised_u_net_simulates_the_same_paths(ring_model, tmp_path):
     unet = built(el.UNet1D(base=2, multipliers=(1,), normalization="batch"), 8)
     network = Residual(jnp.asarray(RNG.normal(size=(8, 8)), jnp.float32), freeze(unet, states(8)))

@@ -115,6 +115,7 @@ def test_what_is_all_but_lost_is_amplified_by_no_more_than_two():
     np.testing.assert_allclose(restoring_map(np.diag([1.0, 1e-4]), np.eye(2)), np.diag([1.0, 2.0]), rtol=1e-8)
 
 
+@pytest.mark.slow
 def test_clean_states_are_expected_with_the_spread_of_the_data(series):
     """Without restoring, the variance along the narrow direction is C^2 / (C + blur) = 0.53 C."""
     fit = estimate_score(series, QUICK, NONE, key=KEY)

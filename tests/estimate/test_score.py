@@ -207,6 +207,7 @@ def smoothest_of_the_best(curve):
     return curve.noise_level[int(np.argmax(within))]
 
 
+@pytest.mark.slow
 def test_fewer_samples_call_for_a_larger_noise_level():
     """Kernel densities of 20 and of 3000 samples, judged by the same held-out samples."""
     chosen = {}

@@ -227,6 +227,7 @@ def test_fields_are_drawn_and_constant_ones_refused_in_many_variables(flow):
         el.plots.plot_fields(space)
 
 
+@pytest.mark.slow
 def test_the_report_of_a_current_speaks_of_its_diffusion(flow, tmp_path):
     series, model = flow
     el.validate(model, series, seed=1).report(tmp_path / "report.html")

@@ -188,6 +188,7 @@ def compared(process, symmetry, records, members, seed):
     ]
 
 
+@pytest.mark.slow
 def test_a_series_with_the_symmetry_is_rarely_accused():
     """At 1 in 1000, one accusation in 40 has a probability of 4 %, two of 0.1 %.
 
@@ -219,6 +220,7 @@ def fitted(process, symmetry):
     return el.fit(series.map(lambda s: 2 * s + 3), score=el.Gaussian(), mobility=el.LogCorrelation(), symmetry=symmetry)
 
 
+@pytest.mark.slow
 def test_fit_imposes_the_symmetry_on_units_score_and_mobility_and_records_it():
     symmetry = el.Translations()
     model = fitted(ring_process(6), symmetry)

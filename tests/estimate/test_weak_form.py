@@ -109,6 +109,7 @@ def test_noise_that_grows_with_the_state_is_found():
     assert (replicas.std(axis=0) > 0).all()
 
 
+@pytest.mark.slow
 def test_the_current_of_a_limit_cycle_is_found_at_coarse_sampling():
     """1e5 samples, dt = 0.2: over eight seeds nu was off by .002 to .008, D by .004 to .009."""
     system = el.systems.NoisyLimitCycle()
@@ -155,6 +156,7 @@ def test_noise_on_each_sample_does_not_bias_lags_from_one_on():
     assert (error < 0.1 * np.linalg.norm(exact)).all()
 
 
+@pytest.mark.slow
 def test_noise_that_grows_with_the_state_is_found_beneath_measurement_noise():
     """D = gamma x, 10 % noise, 1e5 samples; D is that of the variable as observed, larger by 1 %."""
     system = el.systems.CoxIngersollRoss()

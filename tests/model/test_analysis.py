@@ -83,6 +83,7 @@ def test_entropy_production_of_a_round_rotation():
     assert exact_model(turn, np.ones(2)).entropy_production().value == pytest.approx(2 * 1.3**2 / 0.5, rel=1e-5)
 
 
+@pytest.mark.slow
 def test_entropy_production_of_the_wells_uses_the_score_beyond_its_gaussian_part(wells, wells_model):
     """0.8^2 < |s|^2 > with Phi = [[1, -0.8], [0.8, 1]]; < |s|^2 > over 2e5 exact scores is known to 1 %. The Gaussian
     of this covariance has 1.5 instead of 10.3. Smoothing by sigma = 0.05 and a short training cost a few per cent."""
@@ -113,6 +114,7 @@ def test_one_variable_relaxes_and_does_not_turn():
     assert single.entropy_production().value == 0
 
 
+@pytest.mark.slow
 def test_errors_are_the_scatter_over_independent_records(monkeypatch):
     """30 records of 400 relaxation times: the scatter is known to 13 %, the error of each from few blocks is noisy; the
     mean error must lie within half and twice the scatter. Without that of C, times would look three times too sure."""
@@ -169,6 +171,7 @@ def sampled(system, count=20_000, seed=0):
     return system.current(states), system.diffusion(states)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "system", [el.systems.NoisyLimitCycle(), el.systems.AffineNoise()], ids=lambda s: type(s).__name__
 )

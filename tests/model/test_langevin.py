@@ -137,6 +137,7 @@ def test_a_unit_of_supplied_noise_kicks_by_the_noise_factor(linear_model):
     np.testing.assert_allclose(moved, expected, rtol=1e-5)
 
 
+@pytest.mark.slow
 def test_the_model_of_the_wells_follows_the_system_driven_by_the_same_noise(wells, wells_model):
     """Pathwise agreement, which a constant closure that is exact must show (paper, Sec. VI): over two time units the
     distance stays below 0.3 for 9 of 10 members, while different noise leads 1.2 apart (the size of the wells)."""
@@ -174,6 +175,7 @@ def without_circulation(model):
     return dataclasses.replace(model, mobility=dataclasses.replace(model.mobility, matrix=model.mobility.symmetric))
 
 
+@pytest.mark.slow
 def test_the_default_stepper_and_its_step_are_used(linear_model):
     """The same bits as with that stepper and step given; supplied noise takes the stepper that draws none."""
     rate = linear_model.stiffness()

@@ -95,7 +95,7 @@ def test_the_basins_of_the_wells_and_their_passage_times(wells, wells_series, we
 @pytest.mark.slow
 def test_passage_times_between_four_wells_are_exact_within_five_per_cent(wells):
     """The learned model against the generator of the system itself, between the same cores, for every pair."""
-    series = wells.simulate(duration=2000.0, dt=0.05, members=25, seed=1)
+    series = wells.simulate(duration=2000.0, dt=0.05, members=15, seed=1)
     model = el.fit(series, score=el.KGMM(noise_level=0.05), mobility=el.IntegratedResponse(), seed=0)
     basins = model.basins()
     grid = basins.grid

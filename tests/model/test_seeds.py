@@ -43,6 +43,7 @@ def test_a_process_forked_after_jax_was_used_is_refused():
     child.join()
 
 
+@pytest.mark.slow
 def test_double_precision_in_the_same_process_changes_nothing(linear_model):
     single = linear_model.simulate(1.0, members=3, seed=1).values
     jax.config.update("jax_enable_x64", True)

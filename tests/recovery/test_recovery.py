@@ -15,7 +15,7 @@ WELLS = el.systems.AsymmetricWells()
 
 
 def wells_series(dt: float, seed: int) -> el.TimeSeries:
-    return WELLS.simulate(1e4 * dt, dt=dt, members=100, seed=seed)
+    return WELLS.simulate(1e4 * dt, dt=dt, members=50, seed=seed)
 
 
 @pytest.fixture(scope="module")

@@ -30,6 +30,7 @@ def faults(cases, every=1):
 IN_PART = [7, pytest.param(1, marks=pytest.mark.slow)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("every", IN_PART)
 def test_a_damaged_model_is_refused_or_the_same(every, tmp_path):
     found, tried = faults(models(tmp_path, 100), every)

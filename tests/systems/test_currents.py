@@ -25,6 +25,7 @@ PLANES = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("system", "reach", "allowed"), PLANES, ids=lambda value: type(value).__name__)
 def test_the_current_carries_no_probability_away(system, reach, allowed):
     """div nu + nu . s = 0 on a grid, against the size of its two parts; central differences of nu."""

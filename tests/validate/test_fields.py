@@ -18,6 +18,7 @@ from effective_langevin.validate.findings.describe_model import ModelDescription
 from effective_langevin.validate.report import figures, render
 from examples.paper.kuramoto_sivashinsky import results
 
+pytestmark = pytest.mark.slow  # fits of fields
 POINTS = 16
 
 

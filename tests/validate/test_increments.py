@@ -96,12 +96,12 @@ def test_a_validation_from_a_file_gives_the_same_verdict_and_one_without_tests_n
 
 @pytest.mark.slow
 def test_no_alarm_about_a_right_model_of_a_short_series():
-    """40 series of 100 relaxation times each; a fifth of them has an error above 10 %, none beyond sampling errors."""
+    """20 series of 100 relaxation times each; a fifth of them has an error above 10 %, none beyond sampling errors."""
     large = 0
-    for seed in range(40):
+    for seed in range(20):
         short = OU.simulate(100.0, dt=0.1, seed=seed)
         fitted = el.fit(short, score=el.Gaussian(), mobility=el.LogCorrelation(), check="off")
         result = el.validate(fitted, short, seed=seed + 1000)
         large += result.metrics["increment_error"] > 0.1
         assert next(f for f in result.verdict.findings if f.name == "increments").level == "ok"
-    assert large > 2
+    assert large > 1

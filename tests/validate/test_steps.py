@@ -31,6 +31,7 @@ def test_the_steps_of_a_square_root_process_grow_with_the_state(cir):
     assert (np.abs(sizes.data[0, 0] - expected) < 4 * sizes.data_error[0, 0] + 0.06).all()
 
 
+@pytest.mark.slow
 def test_a_constant_mobility_is_told_that_it_cannot_hold_them(cir):
     model = el.fit(cir, preprocess=None, score=el.Gaussian())
     result = el.validate(model, cir, seed=2)

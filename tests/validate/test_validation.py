@@ -76,6 +76,7 @@ def test_a_right_model_is_within_its_errors_of_the_floor(exact_model):
     assert exact_model.summary().startswith("Good")
 
 
+@pytest.mark.slow
 def test_a_model_with_a_fast_clock_keeps_the_steady_state_and_loses_the_autocorrelation(linear_series, linear_model):
     fast = replace(linear_model, mobility=replace(linear_model.mobility, matrix=3 * linear_model.mobility.matrix))
     result = el.validate(fast, linear_series, seed=5, members=64, duration=60.0)
@@ -105,6 +106,7 @@ def test_mobility_error_appears_when_the_truth_is_given(linear_series, linear_mo
     assert metrics["mobility_error"] == pytest.approx(0.5)
 
 
+@pytest.mark.slow
 def test_the_report_is_written_whole_or_not_at_all(tmp_path, exact_model, monkeypatch):
     path = tmp_path / "report.html"
     exact_model.report(path)

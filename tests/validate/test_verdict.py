@@ -66,6 +66,7 @@ def test_slow_variables_of_few_independent_samples_are_compared_with_the_scatter
     assert verdict.headline.startswith("Not to be trusted: the ")
 
 
+@pytest.mark.slow
 def test_non_stationarity_found_by_the_diagnosis_stands_in_the_verdict(model):
     drift = OU.simulate(1000.0, dt=0.25, seed=1).map(lambda x: x + np.linspace(-1, 1, len(x))[:, None])
     verdict = el.validate(model, drift, members=64).verdict

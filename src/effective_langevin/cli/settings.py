@@ -169,7 +169,7 @@ class Settings:
         print_of_run = self._fingerprint(series)
         model = folder.fitted(print_of_run) if folder else None
         if model is None:
-            learning = {"preprocess": self.preprocess, **self.strategies, "seed": self.seed}
+            learning = {"preprocess": self.preprocess, **self.strategies, "seed": self.seed, "check_held_out": True}
             check = "warn" if self.force and self.check == "error" else self.check
             model = fit(series, **learning, check=check, checkpoint=folder.checkpoints if folder else checkpoint)
             if folder:

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from typing import Any
 
-from ..._core.format import plus_minus, short
+from ..._core.format import after_number, plus_minus, short
 
 KINDS = {
     "constant": "a constant mobility",
@@ -68,6 +68,52 @@ class ClosureChoice:
     def leads(self) -> str:
         """Return the lags of the forecasts in words."""
         return ", ".join(short(lag) for lag in self.lags)
+
+
+@dataclass(frozen=True)
+class HeldOutCheck:
+    """How well a closure inferred without some stretches forecasts them.
+
+    Ensembles of `members` forecasts begin at `starts` states. Two numbers are known for a right model, at every lag:
+    the "share" of outcomes between the lowest and the highest forecast, and the "slope" of outcomes against mean
+    forecasts. `value`, with its standard `error`, departs most from what is `expected`; it is of this `kind`, of the
+    variable of this number, at `lag`. `p` is the chance that any departs so far beyond what matters.
+    """
+
+    lags: tuple[float, ...]
+    starts: int
+    members: int
+    kind: str
+    variable: int
+    lag: float
+    expected: float
+    value: float
+    error: float
+    p: float
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data, ready for JSON."""
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, state: Mapping[str, Any]) -> "HeldOutCheck":
+        """Undo `to_dict`."""
+        return cls(**{**state, "lags": tuple(state["lags"])})
+
+    def words(self, name: str = "", unit: str = "") -> str:
+        """Name what departs most, of the variable of that name."""
+        of = f" of {name}" if name else ""
+        at = f"{of} after {short(self.lag)}{after_number(unit)}"
+        if self.kind == "share":
+            share = plus_minus(100 * self.value, 100 * self.error)
+            found = f"the range of {self.members} forecasts from held-out states holds {share} % of the outcomes{at}"
+            return f"{found}; {100 * self.expected:.0f} % are expected"
+        slope = plus_minus(self.value, self.error)
+        return f"outcomes{at} are {slope} times the mean forecasts from held-out states; 1 is expected"
+
+    def summary(self) -> str:
+        """Give what departs most."""
+        return f"Held-out stretches: {self.words()}."
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ import numpy as np
 
 from ..._core.types import LagMatrices, Matrix, Vector
 from ...statistics.symmetry_test import SymmetryTest
-from ..closure.evidence import ClosureChoice, ClosureEvidence
+from ..closure.evidence import ClosureChoice, ClosureEvidence, HeldOutCheck
 
 Record = TypeVar("Record")
 ToPhysical = Callable[[np.ndarray], np.ndarray]
@@ -163,6 +163,7 @@ class MobilityEvidence:
     agreement: Agreement | None = None
     closure: ClosureEvidence | None = None
     choice: ClosureChoice | None = None
+    held_out: HeldOutCheck | None = None
     extra: Mapping[str, Any] = field(default_factory=dict)
 
     @property
@@ -204,7 +205,7 @@ class MobilityEvidence:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data, ready for JSON, under flat names."""
-        nested = ("horizon", "symmetry", "partition", "agreement", "closure", "choice", "extra")
+        nested = ("horizon", "symmetry", "partition", "agreement", "closure", "choice", "held_out", "extra")
         flat = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in nested}
         for record in (self.horizon, self.partition):
             flat |= (
@@ -215,10 +216,8 @@ class MobilityEvidence:
         if self.agreement:
             flat["agreement"] = [{k: _plain(v) for k, v in vars(e).items()} for e in self.agreement.estimates]
             flat["disagreement"] = self.agreement.disagreement
-        if self.closure:
-            flat["closure"] = self.closure.to_dict()
-        if self.choice:
-            flat["choice"] = self.choice.to_dict()
+        records = {"closure": self.closure, "choice": self.choice, "held_out": self.held_out}
+        flat |= {name: record.to_dict() for name, record in records.items() if record}
         return {name: _plain(value) for name, value in {**flat, **self.extra}.items() if value is not None}
 
     @classmethod
@@ -237,11 +236,9 @@ class MobilityEvidence:
         if "agreement" in state:
             rows = tuple(_read(Estimate, row) for row in state["agreement"])
             nested["agreement"] = Agreement(rows, state.get("disagreement", ""))
-        if "closure" in state:
-            nested["closure"] = ClosureEvidence.from_dict(state["closure"])
-        if "choice" in state:
-            nested["choice"] = ClosureChoice.from_dict(state["choice"])
-        outer = {n: v for n, v in state.items() if n not in ("horizon", "agreement", "closure", "choice")}
+        records = {"closure": ClosureEvidence, "choice": ClosureChoice, "held_out": HeldOutCheck}
+        nested |= {name: record.from_dict(state[name]) for name, record in records.items() if name in state}
+        outer = {name: value for name, value in state.items() if name not in ("horizon", "agreement", *records)}
         return replace(_read(cls, outer), **nested)
 
     def summary(self) -> str:
@@ -261,7 +258,7 @@ class MobilityEvidence:
         if self.lifted_by:
             lines.append(f"The diffusion was made positive definite by a change of {100 * self.lifted_by:.2g} %.")
         lines += [self.agreement.disagreement if self.agreement else ""]
-        lines += [found.summary() for found in (self.choice, self.closure) if found]
+        lines += [found.summary() for found in (self.choice, self.closure, self.held_out) if found]
         return "\n".join(line for line in lines if line)
 
 

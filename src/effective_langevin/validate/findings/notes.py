@@ -9,8 +9,9 @@ import numpy as np
 
 from ..._core.format import after_number, count, listed, plus_minus, short
 from ...diagnose import Finding
+from ...diagnose.finding import Quantity
 from ...model import LangevinModel
-from ...statistics.resampling import GROUPS, critical
+from ...statistics.resampling import FALSE_ALARM, GROUPS, critical
 from ..curves import Curve, basin_name
 
 if TYPE_CHECKING:
@@ -166,6 +167,27 @@ def unresolved_modes(validation: "Validation") -> Finding | None:
     return Finding("unresolved modes", "note", meaning)
 
 
+def held_out(validation: "Validation") -> Finding | None:
+    """How a closure inferred without some stretches forecasts them; of smooth motion a note, never a warning.
+
+    An alarm about a right model has a chance of 0.2 %.
+    """
+    evidence = validation.model.mobility.evidence
+    found = evidence.held_out
+    if found is None:
+        return None
+    names = validation.view.labels()["variable"][1]
+    words = found.words(str(names[found.variable]), validation.comparison.time_unit)
+    numbers = {found.kind: Quantity(found.value, found.error)}
+    if found.p >= FALSE_ALARM:
+        meaning = f"no difference that matters was detected. Nearest to one: {words}."
+        return Finding("held-out forecasts", "ok", meaning, "", numbers, p=found.p)
+    smooth = evidence.ballistic or (evidence.closure is not None and evidence.closure.white is False)
+    advice = "`el.diagnose(series)`: the process has memory, lag 0 is off (blur, noise), or the record drifts."
+    meaning = f"{words} (p = {found.p:.1g})."
+    return Finding("held-out forecasts", "note" if smooth else "warning", meaning, advice, numbers, p=found.p)
+
+
 def denoised(validation: "Validation") -> Finding | None:
     """Simulated states were denoised."""
     score = validation.model.score
@@ -260,6 +282,7 @@ def data_used(validation: "Validation") -> Finding:
 NOTES = (
     forced,
     moving,
+    held_out,
     state_dependence,
     variables,
     angles,
