@@ -9,8 +9,7 @@ from scipy.signal import lfilter
 
 import effective_langevin as el
 from effective_langevin.estimate.closure.evidence import HeldOutCheck
-from effective_langevin.statistics.resampling import FALSE_ALARM
-from effective_langevin.validate.findings.notes import held_out
+from effective_langevin.validate.findings.notes import HELD_OUT_CHANCE, held_out
 
 pytestmark = pytest.mark.filterwarnings("ignore::effective_langevin.EstimateWarning")
 PER_SAMPLE = 10
@@ -44,14 +43,14 @@ def slow():
 def test_forecasts_of_a_right_model_hold_their_share_and_have_slope_one(right):
     found = right.mobility.evidence.held_out
     assert abs(found.value - found.expected) < 4 * found.error < 0.4
-    assert found.p > FALSE_ALARM
+    assert found.p > HELD_OUT_CHANCE
     assert (found.starts, found.members) == (1970, 10)
     assert found.lags[0] == 1.0
 
 
 def test_forecasts_that_spread_too_little_are_found(slow):
     found = slow.mobility.evidence.held_out
-    assert found.p < FALSE_ALARM
+    assert found.p < HELD_OUT_CHANCE
     assert found.kind == "share"
     assert found.lag == 1.0
     assert found.value < 0.75

@@ -75,8 +75,8 @@ class Trials:
 
     def equate(self, simpler: ClosureStrategy, richer: ClosureStrategy) -> None:
         """Let a strategy that infers the same closure as another share its results."""
-        for known in (self._closures, self._ensembles):
-            known[id(simpler)] = known[id(richer)]
+        self._closures[id(simpler)] = self._closures[id(richer)]
+        self._ensembles[id(simpler)] = self._ensembles[id(richer)]
 
 
 def check_by_forecasts(trials: Trials, strategy: ClosureStrategy) -> HeldOutCheck | None:

@@ -1,6 +1,5 @@
 """Records of a few samples: a right answer, or one sentence; never a lag without pairs."""
 
-
 import jax
 import numpy as np
 import pytest

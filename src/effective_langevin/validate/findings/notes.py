@@ -11,12 +11,13 @@ from ..._core.format import after_number, count, listed, plus_minus, short
 from ...diagnose import Finding
 from ...diagnose.finding import Quantity
 from ...model import LangevinModel
-from ...statistics.resampling import FALSE_ALARM, GROUPS, critical
+from ...statistics.resampling import GROUPS, critical
 from ..curves import Curve, basin_name
 
 if TYPE_CHECKING:
     from ..validation import Validation
 
+HELD_OUT_CHANCE = 0.01  # of an alarm about held-out forecasts of a right model, at most
 _STEP_CHANCE = 0.002  # of state-dependent steps that are not there
 _STEP_SIZE = 0.25  # of the mean squared step: smaller differences are not mentioned
 _FAST_ANGLE = 0.1  # correlation left after one sampling interval, below which a mobility is a lower bound
@@ -170,7 +171,7 @@ def unresolved_modes(validation: "Validation") -> Finding | None:
 def held_out(validation: "Validation") -> Finding | None:
     """How a closure inferred without some stretches forecasts them; of smooth motion a note, never a warning.
 
-    An alarm about a right model has a chance of 0.2 %.
+    An alarm about a right model has a chance of at most 1 %.
     """
     evidence = validation.model.mobility.evidence
     found = evidence.held_out
@@ -179,7 +180,7 @@ def held_out(validation: "Validation") -> Finding | None:
     names = validation.view.labels()["variable"][1]
     words = found.words(str(names[found.variable]), validation.comparison.time_unit)
     numbers = {found.kind: Quantity(found.value, found.error)}
-    if found.p >= FALSE_ALARM:
+    if found.p >= HELD_OUT_CHANCE:
         meaning = f"no difference that matters was detected. Nearest to one: {words}."
         return Finding("held-out forecasts", "ok", meaning, "", numbers, p=found.p)
     smooth = evidence.ballistic or (evidence.closure is not None and evidence.closure.white is False)
