@@ -21,7 +21,7 @@ def linear(samples, seed, exposure=1):
     rng, kept = np.random.default_rng(seed), np.exp(-RATE / PER_SAMPLE)
     steps = rng.normal(size=samples * PER_SAMPLE) * np.sqrt(1 - kept**2)
     fine = lfilter([1.0], [1.0, -kept], steps).reshape(samples, PER_SAMPLE)
-    return el.TimeSeries(fine[:, :exposure].mean(axis=1)[:, None], dt=1.0, time_unit="ms")
+    return el.TimeSeries(fine[:, :exposure].mean(axis=1)[:, None], dt=1.0, names=["bead"], time_unit="ms")
 
 
 def checked(series, mobility=None, seed=0):
@@ -65,9 +65,8 @@ def test_mean_forecasts_that_decay_too_slowly_are_seen():
     assert found.p < 0.05
 
 
-def told(model, ballistic=False):
-    view = SimpleNamespace(labels=lambda: {"variable": ("variable", ["bead"])})
-    return held_out(SimpleNamespace(model=model, view=view, comparison=SimpleNamespace(time_unit="ms")))
+def told(model):
+    return held_out(SimpleNamespace(model=model, comparison=SimpleNamespace(time_unit="ms")))
 
 
 def test_the_verdict_warns_and_names_the_difference(slow):
@@ -85,8 +84,8 @@ def test_no_alarm_is_not_called_right(right):
 
 
 def test_a_share_is_said_in_per_cent():
-    found = HeldOutCheck((1.0,), 100, 10, "share", 0, 1.0, 9 / 11, 0.7, 0.02, 1e-4)
-    words = found.words("bead", "ms")
+    found = HeldOutCheck((1.0,), 100, 10, "share", "bead", 1.0, 9 / 11, 0.7, 0.02, 1e-4)
+    words = found.words("ms")
     assert words.startswith("the range of 10 forecasts from held-out states holds 70.0 ± 2.0 % of the outcomes of bead")
     assert words.endswith("after 1.0 ms; 82 % are expected")
 

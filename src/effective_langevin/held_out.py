@@ -119,13 +119,22 @@ def check_by_forecasts(trials: Trials, strategy: ClosureStrategy) -> HeldOutChec
         starts=len(forecasts.states),
         members=MEMBERS,
         kind=("share", "slope")[kind],
-        variable=int(variable),
+        variable=_names(trials.series, trials.space)[variable],
         lag=float(forecasts.lags[lag] * trials.series.dt),
         expected=float(expected[kind, 0, 0]),
         value=float(found[kind, lag, variable]),
         error=float(errors[kind, lag, variable]),
         p=StudentNull(groups, sizes.size).chance(float(sizes.max())),
     )
+
+
+def _names(series: TimeSeries, space: StateSpace) -> list[str]:
+    """Return the names of what is compared: fields, or variables with cos and sin of the angles last."""
+    if space.channels:
+        return ["the field"] if space.channels == 1 else [f"field {k + 1}" for k in range(space.channels)]
+    lines = [name for name, period in zip(series.names, space.periods) if period is None]
+    angles = [name for name, period in zip(series.names, space.periods) if period is not None]
+    return [*lines, *(f"{way}({name})" for name in angles for way in ("cos", "sin"))]
 
 
 def _statistics(

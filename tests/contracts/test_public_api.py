@@ -107,14 +107,13 @@ def test_every_module_can_be_imported():
 
 @pytest.mark.integration
 def test_importing_takes_less_than_two_seconds():
-    """Of processor time, the best of three, as other work on the machine only ever adds; on a slow machine, where
-    equinox alone takes nearly a second, two and a half times as long as equinox.
+    """Of processor time; on a slow or busy machine, two and a half times as long as equinox.
+
+    Other work on the machine adds to both, so that each is measured right after the other, and the best of five counts.
     """
-    ours, equinox = (
-        min(in_a_fresh_interpreter(code) for _ in range(3))
-        for code in (TIMED, TIMED.replace("effective_langevin", "equinox"))
-    )
-    assert ours < max(2.0, 2.5 * equinox)
+    codes = (TIMED, TIMED.replace("effective_langevin", "equinox"))
+    pairs = [[in_a_fresh_interpreter(code) for code in codes] for _ in range(5)]
+    assert min(ours for ours, _ in pairs) < 2.0 or min(ours / equinox for ours, equinox in pairs) < 2.5
 
 
 def test_importing_and_evaluating_a_system_do_not_change_the_configuration_of_jax(fresh):

@@ -77,10 +77,10 @@ WELL_PUSH = np.array([0.2, -0.1])
 @pytest.mark.slow
 def test_the_response_of_the_wells_is_that_of_their_fokker_planck_equation(wells):
     """The mean after a push begins, from the generator with and without it; 10 % of the largest, or 3 s.e."""
-    series = wells.simulate(duration=500.0, dt=0.05, members=20, seed=1)
-    model = el.fit(series, score=el.KGMM(noise_level=0.05), mobility=el.IntegratedResponse(), check="off", seed=0)
-    found = model.response(None, WELL_PUSH, WELL_LEADS, series=series, members=8000, seed=1)
-    plain = el.systems.FokkerPlanck.from_system(wells, [(-3.2, 2.6), (-3.4, 3.0)], points=61)
+    series = wells.simulate(duration=500.0, dt=0.05, members=40, seed=1)
+    model = el.fit(series, score=el.KGMM(noise_level=0.05), mobility=el.IntegratedResponse(), seed=0)
+    found = model.response(None, WELL_PUSH, WELL_LEADS, series=series, members=20000, seed=1)
+    plain = el.systems.FokkerPlanck.from_system(wells, [(-3.2, 2.6), (-3.4, 3.0)], points=101)
     pushed = el.systems.FokkerPlanck(plain.axes, plain.drift + WELL_PUSH, plain.diffusion)
     later = plain.states - plain.mean()
     for k, (lead, more) in enumerate(zip(WELL_LEADS, np.diff(WELL_LEADS, prepend=0.0))):

@@ -76,15 +76,15 @@ class HeldOutCheck:
 
     Ensembles of `members` forecasts begin at `starts` states. Two numbers are known for a right model, at every lag:
     the "share" of outcomes between the lowest and the highest forecast, and the "slope" of outcomes against mean
-    forecasts. `value`, with its standard `error`, departs most from what is `expected`; it is of this `kind`, of the
-    variable of this number, at `lag`. `p` is the chance that any departs so far beyond what matters.
+    forecasts. `value`, with its standard `error`, departs most from what is `expected`; it is of this `kind`, of this
+    `variable`, at `lag`. `p` is the chance that any departs so far beyond what matters.
     """
 
     lags: tuple[float, ...]
     starts: int
     members: int
     kind: str
-    variable: int
+    variable: str
     lag: float
     expected: float
     value: float
@@ -100,10 +100,9 @@ class HeldOutCheck:
         """Undo `to_dict`."""
         return cls(**{**state, "lags": tuple(state["lags"])})
 
-    def words(self, name: str = "", unit: str = "") -> str:
-        """Name what departs most, of the variable of that name."""
-        of = f" of {name}" if name else ""
-        at = f"{of} after {short(self.lag)}{after_number(unit)}"
+    def words(self, unit: str = "") -> str:
+        """Name what departs most."""
+        at = f" of {self.variable} after {short(self.lag)}{after_number(unit)}"
         if self.kind == "share":
             share = plus_minus(100 * self.value, 100 * self.error)
             found = f"the range of {self.members} forecasts from held-out states holds {share} % of the outcomes{at}"

@@ -177,8 +177,7 @@ def held_out(validation: "Validation") -> Finding | None:
     found = evidence.held_out
     if found is None:
         return None
-    names = validation.view.labels()["variable"][1]
-    words = found.words(str(names[found.variable]), validation.comparison.time_unit)
+    words = found.words(validation.comparison.time_unit)
     numbers = {found.kind: Quantity(found.value, found.error)}
     if found.p >= HELD_OUT_CHANCE:
         meaning = f"no difference that matters was detected. Nearest to one: {words}."
