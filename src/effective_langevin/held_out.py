@@ -2,6 +2,7 @@
 
 import warnings
 from collections.abc import Callable
+from functools import cached_property
 from typing import cast
 
 import jax
@@ -41,13 +42,17 @@ class Trials:
         key: jax.Array,
     ):
         self.series, self.score, self.space = series, score, space
-        self.used, self.kept = series.split()
         self._model_of, self._key = model_of, key
         self._closures: dict[int, ClosureFit] = {}
         self._ensembles: dict[int, np.ndarray | None] = {}
         self.forecasts: Forecasts | None = None
 
-    @property
+    @cached_property
+    def parts(self) -> tuple[TimeSeries, TimeSeries]:
+        """The series without the held-out stretches, and those."""
+        return self.series.split()
+
+    @cached_property
     def independent(self) -> float:
         """Number of independent samples of the slowest variable."""
         times = integral_times(self.series.segments, self.series.dt)
@@ -58,7 +63,7 @@ class Trials:
         if id(strategy) not in self._closures:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", EstimateWarning)
-                self._closures[id(strategy)] = strategy.close(self.used, self.score, self.space, key=self._key)
+                self._closures[id(strategy)] = strategy.close(self.parts[0], self.score, self.space, key=self._key)
         return self._closures[id(strategy)]
 
     def forecast(self, *strategies: ClosureStrategy) -> list[np.ndarray | None]:
@@ -69,7 +74,7 @@ class Trials:
         models = {id(s): self._model_of(self.close(s)) for s in strategies if id(s) not in self._ensembles}
         if self.forecasts is None:
             step = min(model.automatic_step() for model in models.values())
-            self.forecasts = Forecasts.of(self.kept, self.space, step)
+            self.forecasts = Forecasts.of(self.parts[1], self.space, step)
         self._ensembles |= {which: self.forecasts.ensemble(model) for which, model in models.items()}
         return [self._ensembles[id(s)] for s in strategies]
 

@@ -38,7 +38,7 @@ def test_the_digits_are_those_to_which_the_variables_agree():
 
 
 def test_a_difference_of_a_thousandth_is_a_variable():
-    refuse_dependent(series(X[:, 0], X[:, 0] + 1e-3 * X[:, 1], X[:, 2]))
+    assert refuse_dependent(series(X[:, 0], X[:, 0] + 1e-3 * X[:, 1], X[:, 2])) is None
 
 
 @pytest.mark.parametrize(
