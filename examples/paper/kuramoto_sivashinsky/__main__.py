@@ -11,6 +11,7 @@ import time
 from pathlib import Path
 
 import jax
+import numpy as np
 
 import effective_langevin as el
 from effective_langevin._core import progress
@@ -20,6 +21,7 @@ from effective_langevin.execution.compilation import keep_compiled_programs
 from .results import FOLDER, Entry, collect, read, write
 
 NAME = "kuramoto-sivashinsky"
+STARTS, LEADS = 256, (1.0, 5.0, 10.0, 20.0)
 
 
 def published(demo: Demo) -> dict:
@@ -54,6 +56,7 @@ def main(size: str, out: Path, only: list[str], seed: int) -> None:
         series = demo.series(seed)
         entries = {name: MODELS[name](demo, series, seed, facts) for name in only}
         facts |= {"whole_run_seconds": time.monotonic() - started}
+        facts["forecasts"] = {name: forecast_errors(model, demo, seed) for name, (model, _) in entries.items()}
         write({**old, **collect(series, entries)}, out, {**known.get("extra", {}), **facts})
     print((out / "metrics.json").read_text())
 
@@ -68,6 +71,26 @@ def state_dependent(demo: Demo, series: el.TimeSeries, seed: int, facts: dict) -
     facts |= {f"validate.{k}": v for k, v in result.metrics.items()}
     facts |= {"step": model.automatic_step(), "training_steps": model.score.diagnostics["training_steps"]}
     return model, result
+
+
+def forecast_errors(model: el.LangevinModel, demo: Demo, seed: int) -> dict[str, list[float]]:
+    """Return root mean square errors of the mean of 16 members from 256 states that no fit has seen, and persistence.
+
+    Errors are in units of the standard deviation of the data.
+    """
+    truth = demo.system.simulate(max(LEADS), dt=1.0, members=STARTS, seed=seed + 1000, **demo.spin_up)
+    later = np.stack(truth.segments)
+    first, then = later[:, 0], later[:, [round(lead) for lead in LEADS]]
+    paths = model.simulate(max(LEADS), dt=1.0, members=16 * STARTS, initial=np.repeat(first, 16, axis=0), seed=seed)
+    means = np.stack(paths.segments).reshape(STARTS, 16, *later.shape[1:]).mean(axis=1)
+    guesses = {"model": means[:, [round(lead) for lead in LEADS]], "persistence": first[:, None]}
+    spread = float(np.mean(model.standardizer.std))
+    return {name: (rms(guess - then) / spread).tolist() for name, guess in guesses.items()} | {"leads": list(LEADS)}
+
+
+def rms(errors: np.ndarray) -> np.ndarray:
+    """Return the root mean square over starts and points, for each lead."""
+    return np.sqrt(np.mean(errors**2, axis=(0, 2)))
 
 
 def constant(demo: Demo, series: el.TimeSeries, seed: int, facts: dict) -> Entry:

@@ -85,9 +85,9 @@ PAPER_SCALE = {
         spin_up={"step": 0.2, "burn_in": 2000.0},
         score=DenoisingScore(
             UNet1D(base=32, normalization="batch"),
-            noise_level=0.1,
+            noise_level=0.05,
             batch=2112,
-            epochs=120,
+            epochs=80,
             epoch_samples=400_000,
             learning_rate=3e-3,
             average=0.999,

@@ -65,7 +65,9 @@ def series_statistics(segments: Sequence[Samples], dt: float, edges: np.ndarray,
     """All statistics of a series in one pass per group."""
     samples = np.concatenate(segments)
     parts = np.array_split(samples, GROUPS)
-    histograms = [[np.histogram(part[:, i], edges[i])[0] for i in range(samples.shape[1])] for part in parts]
+    # Equal bins are counted without sorting the samples.
+    bins = [(len(row) - 1, (row[0], row[-1])) for row in edges]
+    histograms = [[np.histogram(part[:, i], *row)[0] for i, row in enumerate(bins)] for part in parts]
     mean = samples.mean(axis=0)
     centred = [s - mean for s in segments]
     lagged = lagged_moments(centred, centred, lags, GROUPS)
