@@ -17,6 +17,10 @@ COMPILATION_CACHE = {
     "jax_persistent_cache_min_compile_time_secs": 0.1,
     "jax_persistent_cache_min_entry_size_bytes": -1,
 }
+# A fourth of the time of compilation, programs as fast: `jit(_run_drawn)` 1.1 -> 0.27 s, its run 6.7 -> 5.3 ms.
+QUICK_COMPILATION = (
+    "--xla_cpu_use_fusion_emitters=false --xla_backend_optimization_level=1 --xla_cpu_parallel_codegen_split_count=1"
+)
 
 
 def pytest_xdist_auto_num_workers(config):
@@ -38,6 +42,7 @@ def pytest_configure(config):
         if option.upper() not in os.environ:
             os.environ[option.upper()] = str(value)
             jax.config.update(option, value)
+    os.environ.setdefault("XLA_FLAGS", QUICK_COMPILATION)
     compilation._MOST_SHAPES = 10_000  # the many shapes of the tests are a bounded number
     if config.getoption("numprocesses", 0):
         os.environ.update({name: value for name, value in ONE_THREAD.items() if name not in os.environ})
