@@ -1,3 +1,4 @@
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -65,6 +66,35 @@ def test_same_key_same_bits_other_key_other_path(initial):
     one, again, other = (run(initial, 3, key=jax.random.key(k)).paths for k in (4, 4, 5))
     np.testing.assert_array_equal(one, again)
     assert (one[:, 1:] != other[:, 1:]).all()
+
+
+class Made(list):
+    """A list that may be a static field: it is equal to itself alone."""
+
+    __hash__ = object.__hash__
+    __eq__ = object.__eq__
+
+
+class Counted(StepMap):
+    """Adds the noise, and notes each time that a program is made of it."""
+
+    made: Made = eqx.field(static=True)
+
+    def __call__(self, x, dw):
+        self.made.append(x.shape)
+        return x + dw
+
+
+def test_runs_of_several_lengths_are_one_program_and_the_same_noise(initial):
+    advance = Counted(Made())
+    longest, *shorter = (
+        (integrate(advance, initial, frames=frames, save_every=2, step=STEP, key=KEY).paths, len(advance.made))
+        for frames in (8, 5, 7)
+    )
+    assert longest[1] > 0
+    for paths, made in shorter:
+        assert made == longest[1]
+        np.testing.assert_array_equal(paths, longest[0][:, : paths.shape[1]])
 
 
 @pytest.mark.parametrize("save_every", [1, 7])

@@ -86,10 +86,10 @@ def integrate(
             tick(frames)
         else:
             calls = -(-frames // _FRAMES_PER_CALL)
-            counts = -(-frames // calls), save_every, advance.draws * (brownian or state.shape[1])
-            parts = _drawn(advance, state, key, jnp.float32(step), jnp.float32(bound), calls, counts)
+            each, size = -(-frames // calls), advance.draws * (brownian or state.shape[1])
+            parts = _drawn(advance, state, key, jnp.float32(step), jnp.float32(bound), calls, (each, save_every, size))
             for call, part in enumerate(parts):
-                saved.append(part[: frames - call * counts[0]])
+                saved.append(part[: frames - call * each])
                 tick(len(saved[-1]))
     paths = np.concatenate(saved).transpose(1, 0, 2)
     return Ensemble(paths, ~np.all(np.isfinite(paths[:, -1]), axis=1))
@@ -100,7 +100,8 @@ def _drawn(advance, state, key, step, bound, calls: int, counts: tuple[int, int,
 
     Blocks and shares depend on the number of members alone, so that the paths do not depend on the cores.
     """
-    members, (_, save_every, size) = len(state), counts
+    members, (frames, save_every, size) = len(state), counts
+    room = 1 << (frames - 1).bit_length() if one_cpu() else frames  # few sizes, so that few programs are compiled
     blocks = -(-members // _BLOCK)
     block = -(-members // blocks)
     share = -(-blocks // _SHARES) if one_cpu() else blocks
@@ -114,8 +115,9 @@ def _drawn(advance, state, key, step, bound, calls: int, counts: tuple[int, int,
     places = np.split(_filled(np.arange(blocks), shares * share), shares)
 
     def run(carry, places, call):
-        carry, part = _run_drawn(advance, carry, keys, places, call, step, bound, (block, batch, *counts))
-        return carry, np.asarray(part)[:, : share * block]
+        sizes = (block, batch, room, save_every, size)
+        carry, part = _run_drawn(advance, carry, keys, places, call, np.int32(frames), step, bound, sizes)
+        return carry, np.asarray(part)[:frames, : share * block]
 
     for call in range(calls):
         carries, parts = zip(*on_all_cores(run, carries, places, [np.uint32(call)] * shares))
@@ -135,12 +137,13 @@ def _filled(rows: Any, count: int) -> np.ndarray:
 
 
 @eqx.filter_jit
-def _run_drawn(advance, carry, keys, places, call, step, bound, sizes: tuple[int, int, int, int, int]):
+def _run_drawn(advance, carry, keys, places, call, frames, step, bound, sizes: tuple[int, int, int, int, int]):
     """Run frames with noise drawn on the way, in batches that bound the memory; `last` is the newest increment drawn.
 
     The key in each of the `places` draws for a block of members; states beyond only fill up the devices: no noise.
+    There is room for more frames than are run: one program serves runs of several lengths.
     """
-    block, batch, frames, save_every, size = sizes
+    block, batch, room, save_every, size = sizes
     keys = jax.vmap(jax.random.fold_in, (0, None))(keys[places], call)
     extra = carry[0].shape[0] - len(keys) * block
     whole, rest = divmod(save_every, batch)
@@ -158,7 +161,12 @@ def _run_drawn(advance, carry, keys, places, call, step, bound, sizes: tuple[int
         carry = jax.lax.scan(lambda c, k: (steps(c, k, batch), None), carry, keys[:whole])[0]
         return _mark_diverged(*(steps(carry, keys[whole], rest) if rest else carry), bound)
 
-    return jax.lax.scan(frame, tuple(carry), split(keys, frames))
+    def save(index, run):
+        carry, state = frame(run[0], drawing[index])
+        return carry, run[1].at[index].set(state)
+
+    drawing = split(keys, room)
+    return jax.lax.fori_loop(0, frames, save, (tuple(carry), jnp.broadcast_to(carry[0], (room, *carry[0].shape))))
 
 
 @eqx.filter_jit
