@@ -36,6 +36,7 @@ from .estimate.symmetry import Translations, TranslationsAndReflections
 from .estimator import LangevinEstimator, RecordSplit
 from .fit import fit
 from .hindcast import hindcast
+from .many import fit_many
 from .model import LangevinModel, load, match_variances
 from .predict import predict_held_out
 from .simulate import EulerMaruyama, ExponentialEuler, LeimkuhlerMatthews, StochasticHeun, StochasticMidpoint
@@ -90,6 +91,7 @@ __all__ = [
     "compare",
     "diagnose",
     "fit",
+    "fit_many",
     "hindcast",
     "load",
     "match_variances",

@@ -113,7 +113,12 @@ def read_parquet(path: Path, options: ReadOptions) -> list[Record]:
 
 
 def read_text(path: Path, options: ReadOptions) -> list[Record]:
-    """Read a text table: numbers, with dates in the time column; the header may be missing or behind a #.
+    """Read a text table: numbers, with dates in the time column; the header may be missing or behind a #."""
+    return from_dataframe(load_text(path, options), str(path), options)
+
+
+def load_text(path: Path, options: ReadOptions) -> pd.DataFrame:
+    """Return a text table with its names and units.
 
     The last rows say what the columns are: the first rows that do not agree with them are the header.
     """
@@ -143,7 +148,7 @@ def read_text(path: Path, options: ReadOptions) -> list[Record]:
     frame = _name_index(frame)
     noted = {match["name"]: match["unit"] for match in matches.values() if match}
     frame.attrs["units"] = {**dict(zip(names, units)), **noted}
-    return from_dataframe(frame, str(path), options)
+    return frame
 
 
 def _read_lines(path: Path) -> tuple[Lines, str]:

@@ -39,6 +39,15 @@ _ENGINES = {
 
 def read_netcdf(path: Path, options: ReadOptions) -> list[Record]:
     """Read a NetCDF file, with CF conventions."""
+    with open_labelled(path) as data:
+        return from_xarray(data, str(path), options)
+
+
+def open_labelled(path: Path) -> xr.Dataset:
+    """Open a NetCDF file or a Zarr store; values are read where they are asked for."""
+    if path.is_dir():
+        needs("zarr", "zarr", path)
+        return _open(path, "zarr")
     with path.open("rb") as file:
         engine, module = _ENGINES.get(file.read(4), ("", ""))
     if not engine:
@@ -47,8 +56,7 @@ def read_netcdf(path: Path, options: ReadOptions) -> list[Record]:
     if engine == "h5netcdf":
         with h5py.File(path, "r") as file:
             find_datasets(file)
-    with _open(path, engine) as data:
-        return from_xarray(data, str(path), options)
+    return _open(path, engine)
 
 
 def read_zarr(path: Path, options: ReadOptions) -> list[Record]:
