@@ -49,9 +49,18 @@ def fits(series: el.TimeSeries) -> list[el.LangevinModel]:
     ]
 
 
+def many(series: el.TimeSeries) -> dict[str, str]:
+    fits = el.fit_many({"one": series}, out="runs", score=el.Gaussian())
+    assert_type(fits.models["one"], el.LangevinModel)
+    assert_type(fits.summary(), str)
+    return fits.failures
+
+
 def uses(model: el.LangevinModel, series: el.TimeSeries) -> None:
     paths = model.simulate(duration=10.0, members=4, seed=1, stepper=el.StochasticHeun())
     assert_type(paths, el.TimeSeries)
+    stored = model.simulate(duration=10.0, members=4, out="paths.zarr")
+    assert_type(stored.samples, int)
     assert_type(model.mobility, el.Mobility)
     result = el.validate(model, series, seed=2)
     assert_type(result, el.Validation)

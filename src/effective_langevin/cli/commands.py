@@ -95,15 +95,28 @@ def fit(
     config: o.Config = None,
     seed: o.OptionalSeed = None,
     settle: o.Settle = None,
+    by: Annotated[
+        str | None, typer.Option(help="Fit many series: a dimension, a column, or file for one per file.")
+    ] = None,
+    workers: Annotated[int | None, typer.Option(help="With --by: processes. Default: one per core.")] = None,
+    report: Annotated[str | None, typer.Option(help="With --by: series to report on, or all.", metavar="A,B")] = None,
     out: o.Out = None,
     overwrite: o.Overwrite = False,
     as_json: o.Json = False,
     **flags: Any,
 ) -> None:
-    """Learn a Langevin model from a file, validate it, and report how good it is."""
+    """Learn a Langevin model from a file, validate it, and report how good it is; with --by, one for each of many."""
     from .settings import resolve
 
     settings = resolve({"data": data or None, "seed": seed, "settle": settle, **flags}, config)
+    if by is not None:
+        from .many import run_many
+
+        with _at_work(as_json):
+            many = run_many(settings, by, out, workers=workers, report=report, checked=flags["check"], again=overwrite)
+        content = {"folder": str(many.path), "models": len(many.models), "failures": many.failures}
+        show(content, f"{many.summary()}\nModels, table.nc, index.html: {many.path}", as_json)
+        return
     name = Path(settings.data[0]).stem if settings.data else settings.demo.get("system", "run")
     _run(settings, out or f"langevin-{name}", overwrite, as_json)
 
@@ -124,17 +137,27 @@ def simulate(
     overwrite: o.Overwrite = False,
     as_json: o.Json = False,
 ) -> None:
-    """Simulate a learned model; paths come in the variables and units of the series it was learned from."""
+    """Simulate a learned model; paths come in the variables and units of the series it was learned from.
+
+    A zarr store is written as the paths are simulated; after an interrupt, the same command goes on.
+    """
     from ..data.fields import summarize
     from ..data.io.dates import count_time
     from ..data.io.write import check_target, write
 
     model, _, folder = _open(run)
     path = out or folder / "paths.nc"
-    check_target(path, overwrite)
     begin = None if start is None else count_time(start, model.time_unit, model.calendar)
+    given: dict[str, Any] = {"members": members, "seed": seed, "dt": dt, "step": step, "start": begin}
+    if path.suffix.lower() == ".zarr":  # block by block, and an interrupted one goes on
+        with _at_work(as_json):
+            stored = model.simulate(duration, out=path, origin=origin, overwrite=overwrite, **given)
+        content = {"file": str(path), "members": stored.members, "samples": stored.members * stored.samples}
+        show({**content, "names": stored.names, "diverged": stored.diverged}, stored.summary(), as_json)
+        return
+    check_target(path, overwrite)
     with _at_work(as_json):
-        paths = model.simulate(duration, members=members, seed=seed, dt=dt, step=step, start=begin)
+        paths = model.simulate(duration, **given)
     write(paths, path, origin=origin)
     members, names = len(paths.segments), paths.names
     text = f"{count(members, 'path')} of {len(paths.segments[0])} samples of {listed(summarize(names))}: {path}"

@@ -1,4 +1,4 @@
-"""Members spread over all devices of this machine."""
+"""Members shared out over all devices of this machine."""
 
 import jax
 import jax.numpy as jnp
@@ -13,3 +13,14 @@ def spread(states: Float[Array, "member var"]) -> Float[Array, "padded var"]:
         return states
     padded = jnp.pad(states, ((0, -len(states) % len(devices)), (0, 0)), mode="edge")
     return jax.device_put(padded, NamedSharding(Mesh(devices, ("member",)), PartitionSpec("member")))
+
+
+def place(states: Float[Array, "member var"], unit: int) -> Float[Array, "padded var"]:
+    """Put a unit of members on one of the devices of a CPU, in turn, so that bits do not depend on how many there are.
+
+    On GPUs, which need many members at a time, all of them share every unit.
+    """
+    devices = jax.local_devices()
+    if len(devices) == 1 or devices[0].platform != "cpu":
+        return spread(states)
+    return jax.device_put(states, devices[unit % len(devices)])

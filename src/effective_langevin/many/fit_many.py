@@ -26,7 +26,7 @@ from ..execution.workers import active_client, count_cores, run_all
 from ..fit import describe
 from .folder import ManyFolder
 from .result import ManyFits, wanted_reports
-from .task import Row, Task, carry_out, one_line
+from .task import Row, Task, carry_out, in_one_line
 
 if TYPE_CHECKING:
     from ..data.io.parts import Part
@@ -46,6 +46,7 @@ def fit_many(
     mobility: ClosureStrategy | None = IntegratedResponse(),  # noqa: B008  a frozen record
     symmetry: Symmetry | None = None,
     check: str = "off",
+    compare_estimators: bool = False,
     validate: bool = False,
     report: bool | str | Sequence[str] = False,
     reading: Mapping[str, Any] | None = None,
@@ -78,6 +79,8 @@ def fit_many(
         One constant mobility, so that the entries of the table compare. None: chosen for every series, as by `el.fit`.
     check : {"off", "warn", "error"}, default "off"
         As for `el.fit`; "error" lists series that are not stationary among the failures.
+    compare_estimators : bool, default False
+        As for `el.fit`.
     validate : bool, default False
         Validate every model too: the table then has the level of the verdict.
     report : bool, or names of series, default False
@@ -109,7 +112,8 @@ def fit_many(
     begun = time.monotonic()
     checks.one_of("check", check, ("warn", "error", "off"))
     learning = {"preprocess": preprocess, "score": score, "mobility": mobility, "symmetry": symmetry}
-    learning |= {"check": check, "seed": checks.integer_at_least("seed", seed, 0)}
+    learning |= {"check": check, "compare_estimators": compare_estimators}
+    learning |= {"seed": checks.integer_at_least("seed", seed, 0)}
     parts = split_source(source, by, dict(reading or {}))
     names = [part.name for part in parts]
     temporary = tempfile.TemporaryDirectory(prefix="fits-") if out is None else None
@@ -141,7 +145,7 @@ def _run(tasks: Iterator[Task | Row], workers: int, rows: dict[str, Row], tick: 
 
     for task, found in run_all(carry_out, pending(), workers):
         unforeseen = isinstance(found, BaseException)
-        row = {"name": task.name, "digest": "", "failure": one_line(found)} if unforeseen else found
+        row = {"name": task.name, "digest": "", "failure": in_one_line(found)} if unforeseen else found
         rows[task.name] = row
         fitted += task.known is None and not row["failure"]
         failed += bool(row["failure"])
@@ -164,7 +168,7 @@ def _tasks(
             part = part if part.is_file else replace(part, content=part.load())
             digest = hashlib.blake2b(f"{part.fingerprint()}{settings}".encode(), digest_size=16).hexdigest()
         except (EffectiveLangevinError, OSError) as error:
-            yield {"name": name, "digest": "", "failure": one_line(error)}
+            yield {"name": name, "digest": "", "failure": in_one_line(error)}
             continue
         row, report = folder.done(name, digest), folder.report(name) if name in reports else None
         left = (report is not None and not report.is_file()) or (validated and row is not None and not row.get("level"))

@@ -67,7 +67,8 @@ class ManyFolder:
         before = read_manifest(self.path) if (self.path / MANIFEST).is_file() else {"digest": digest}
         if before.get("digest") != digest and not overwrite:
             raise ArgumentError(
-                f"{self.path} holds fits with other settings. Choose another `out`, or pass overwrite=True (--overwrite)."
+                f"{self.path} holds fits with other settings. Choose another `out`, or pass overwrite=True "
+                "(--overwrite)."
             )
         for litter in self.path.rglob(_LITTER):
             litter.unlink(missing_ok=True)

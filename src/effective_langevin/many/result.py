@@ -6,17 +6,13 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from html import escape
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from .._core import checks, files
 from .._core.format import count, listed, measured, rounded
 from ..model import LangevinModel, load
 from .folder import INDEX, TABLE, ManyFolder, read_manifest
 from .task import Row
-
-if TYPE_CHECKING:
-    import pandas as pd
-    import xarray as xr
 
 _SHOWN = 5
 
@@ -93,22 +89,22 @@ class ManyFits:
         return {row["name"]: row["failure"] for row in self.rows if row["failure"]}
 
     @cached_property
-    def table(self) -> "pd.DataFrame":
-        """One line per series: mobility, relaxation times and entropy production with standard errors (`_se`)."""
+    def table(self) -> Any:
+        """A DataFrame, one line per series: mobility, relaxation times, entropy production, with errors (`_se`)."""
         from ..data.io.rows import to_frame
 
         return to_frame(self.rows)
 
-    def to_xarray(self) -> "xr.Dataset":
+    def to_xarray(self) -> Any:
         """Return the table as a dataset along `series`.
 
         Returns
         -------
         xarray.Dataset
         """
-        from ..data.io.rows import to_dataset
+        from ..data.io.rows import table_to_dataset
 
-        return to_dataset(self.table)
+        return table_to_dataset(self.table)
 
     def write(self) -> list[Path]:
         """Write the table (NetCDF, and Parquet where pyarrow is there) and the page that links to the reports.

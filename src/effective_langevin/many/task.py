@@ -69,7 +69,7 @@ def _attempt(task: Task) -> Row:
         else:
             model = load(task.model)
     except (EffectiveLangevinError, np.linalg.LinAlgError) as error:
-        return {"failure": one_line(error)}
+        return {"failure": in_one_line(error)}
     return {**row, **_judge(task, model, series)} if task.report is not None or task.validated else row
 
 
@@ -80,7 +80,7 @@ def _judge(task: Task, model: LangevinModel, series: TimeSeries) -> Row:
         if task.report is not None:
             found.report(task.report)
     except EffectiveLangevinError as error:
-        return {"level": "failed", "validation": one_line(error)}
+        return {"level": "failed", "validation": in_one_line(error)}
     return {"level": found.verdict.level}
 
 
@@ -103,7 +103,7 @@ def describe_model(model: LangevinModel) -> Row:
     return {"columns": columns, "closure": closure.kind if closure else "constant", "variables": list(model.names)}
 
 
-def one_line(error: BaseException) -> str:
+def in_one_line(error: BaseException) -> str:
     """Return why a fit failed, as one line; errors that were not foreseen with their kind."""
     text = " ".join(str(error).split()) or type(error).__name__
     return text if isinstance(error, EffectiveLangevinError) else f"{type(error).__name__}: {text}"

@@ -1,18 +1,108 @@
-"""What a model is used for: forecasts, the response to a push, basins and passage times."""
+"""What a model is used for: simulations, forecasts, the response to a push, basins and passage times."""
 
+import os
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any, overload
 
+import numpy as np
+
+from .._core.deprecation import keywords_once_positional
 from .._core.types import Samples
 from ..data import TimeSeries
+from ..simulate import Stepper
 from ..simulate.forcing import Forcing
 from .forecast import Forecast, forecast
 from .rates import Basins, FirstPassage, States, find_basins, first_passage
 from .response import Observable, Response, respond
+from .simulation import simulate
+
+if TYPE_CHECKING:
+    from ..data.io.store import StoredPaths
 
 
 class Applications:
     """The methods of a model that put it to use."""
+
+    @overload
+    def simulate(self, duration: float, *, out: None = None, **given: Any) -> TimeSeries: ...
+
+    @overload
+    def simulate(self, duration: float, *, out: str | os.PathLike[str], **given: Any) -> "StoredPaths": ...
+
+    @keywords_once_positional("members", "seed")
+    def simulate(
+        self: Any,
+        duration: float,
+        *,
+        dt: float | None = None,
+        members: int = 1,
+        seed: int = 0,
+        step: float | None = None,
+        initial: Samples | None = None,
+        noise: np.ndarray | None = None,
+        stepper: Stepper | None = None,
+        denoise: bool | None = None,
+        start: float | Sequence[float] | None = None,
+        transformed: bool = False,
+        forcing: Forcing | None = None,
+        out: str | os.PathLike[str] | None = None,
+        origin: str | None = None,
+        overwrite: bool = False,
+    ) -> Any:
+        """Simulate an ensemble, in the variables of the series.
+
+        What `preprocess` removed is added again. A member that diverges is left out with a warning.
+
+        Parameters
+        ----------
+        duration : float
+            Length of each path.
+        dt : float, optional
+            Sampling interval of the paths; default: that of the data.
+        members : int, default 1
+            Number of paths.
+        seed : int, default 0
+            Seed of the initial states and of the noise.
+        step : float, optional
+            Step of the integrator; default: from the stiffness of the drift.
+        initial : array, shape (member, var) or (member, time, var), optional
+            States at `start` in the variables of the series, or the past up to then, for a model with delays; default:
+            states of the data, whatever their season.
+        noise : array, shape (member, step, var), optional
+            Brownian increments of variance `step`; default: drawn from `seed`.
+        stepper : Stepper, optional
+            Default: `StochasticMidpoint`. With given `noise`, `StochasticHeun`, or `EulerMaruyama` where the noise
+            depends on the state.
+        denoise : bool, optional
+            The equation has the steady state of the smoothed data. If true, return the expected clean states instead,
+            with the spread of clean ones; default: where the smoothing width exceeds the spread of the data somewhere.
+        start : float or list of float, optional
+            Time at which the paths, or each of them, begin; default: the start of the record. Beyond the record a
+            season goes on and a trend keeps its last value.
+        transformed : bool, default False
+            If true, the paths stay in the model's variables.
+        forcing : array, shape (var,), or function of times, optional
+            A push that is added to the drift, in the model's variables: constant, or a function from times (time,) of
+            the first path to pushes (time, var).
+        out : path, optional
+            A Zarr store, ending in .zarr, into which the paths are written as they are simulated, whatever the memory.
+            A call that was interrupted or killed goes on when it is made again. Members that diverge are NaN from then
+            on. Values are in single precision, or in double if a variable is far from zero.
+        origin : str, optional
+            With `out`, the date of time zero: times are then dates, as they are for a series that was read from dates.
+        overwrite : bool, default False
+            Whether to replace a store that is there.
+
+        Returns
+        -------
+        TimeSeries, or StoredPaths with `out`
+            One segment for each member, beginning with its initial state; or a record with the `path` of the store,
+            whose `open()` shows it as an xarray.Dataset.
+        """
+        given: dict[str, Any] = {"initial": initial, "noise": noise, "stepper": stepper, "denoise": denoise}
+        given |= {"dt": dt, "step": step, "start": start, "transformed": transformed, "forcing": forcing}
+        given |= {"out": out, "origin": origin, "overwrite": overwrite}
+        return simulate(self, duration, members=members, seed=seed, **given)
 
     def forecast(
         self: Any,

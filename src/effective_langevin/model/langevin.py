@@ -2,7 +2,7 @@
 
 import os
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import repeat
@@ -11,7 +11,6 @@ from typing import Any
 import jax
 import numpy as np
 
-from .._core.deprecation import keywords_once_positional
 from .._core.errors import ArgumentError
 from .._core.types import Samples
 from ..data import Standardizer, TimeSeries, preprocess
@@ -22,7 +21,6 @@ from ..estimate.mobility import Mobility
 from ..estimate.score import ScoreFit
 from ..estimate.space import StateSpace
 from ..simulate import Stepper, StochasticMidpoint
-from ..simulate.forcing import Forcing
 from . import analysis, display, simulation, storage, variance_correction
 from .applications import Applications
 from .closure import Closure, ConstantClosure, FieldClosure, evaluate_fields
@@ -198,68 +196,6 @@ class LangevinModel(Applications):
             In the model's variables.
         """
         return match_variables(self, series)
-
-    @keywords_once_positional("members", "seed")
-    def simulate(
-        self,
-        duration: float,
-        *,
-        dt: float | None = None,
-        members: int = 1,
-        seed: int = 0,
-        step: float | None = None,
-        initial: Samples | None = None,
-        noise: np.ndarray | None = None,
-        stepper: Stepper | None = None,
-        denoise: bool | None = None,
-        start: float | Sequence[float] | None = None,
-        transformed: bool = False,
-        forcing: Forcing | None = None,
-    ) -> TimeSeries:
-        """Simulate an ensemble, in the variables of the series.
-
-        What `preprocess` removed is added again. A member that diverges is left out with a warning.
-
-        Parameters
-        ----------
-        duration : float
-            Length of each path.
-        dt : float, optional
-            Sampling interval of the paths; default: that of the data.
-        members : int, default 1
-            Number of paths.
-        seed : int, default 0
-            Seed of the initial states and of the noise.
-        step : float, optional
-            Step of the integrator; default: from the stiffness of the drift.
-        initial : array, shape (member, var) or (member, time, var), optional
-            States at `start` in the variables of the series, or the past up to then, for a model with delays; default:
-            states of the data, whatever their season.
-        noise : array, shape (member, step, var), optional
-            Brownian increments of variance `step`; default: drawn from `seed`.
-        stepper : Stepper, optional
-            Default: `StochasticMidpoint`. With given `noise`, `StochasticHeun`, or `EulerMaruyama` where the noise
-            depends on the state.
-        denoise : bool, optional
-            The equation has the steady state of the smoothed data. If true, return the expected clean states instead,
-            with the spread of clean ones; default: where the smoothing width exceeds the spread of the data somewhere.
-        start : float or list of float, optional
-            Time at which the paths, or each of them, begin; default: the start of the record. Beyond the record a
-            season goes on and a trend keeps its last value.
-        transformed : bool, default False
-            If true, the paths stay in the model's variables.
-        forcing : array, shape (var,), or function of times, optional
-            A push that is added to the drift, in the model's variables: constant, or a function from times (time,) of
-            the first path to pushes (time, var).
-
-        Returns
-        -------
-        TimeSeries
-            One segment for each member, beginning with its initial state.
-        """
-        given: dict[str, Any] = {"initial": initial, "noise": noise, "stepper": stepper, "denoise": denoise}
-        given |= {"dt": dt, "step": step, "start": start, "transformed": transformed, "forcing": forcing}
-        return simulation.simulate(self, duration, members=members, seed=seed, **given)
 
     def automatic_step(self, stepper: Stepper | None = None, dt: float | None = None) -> float:
         """Return a step that resolves the stiffest direction of 99 % of the states, and increments over `dt`.

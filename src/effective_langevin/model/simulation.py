@@ -1,5 +1,6 @@
 """How a model is simulated: steps in standardised units, paths in the variables and units of the series."""
 
+import os
 import warnings
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -17,10 +18,12 @@ from .._core.types import Paths, Samples, Vector
 from ..data import TimeSeries
 from ..execution.compilation import soon_compiled
 from ..simulate import Ensemble, Equation, EulerMaruyama, StepMap, Stepper, StochasticHeun, integrate
+from ..simulate.ensemble import Sizes
 from ..simulate.forcing import Forced, Forcing, tabulate_forcing
 from ..simulate.steppers import WrapAngles
 
 if TYPE_CHECKING:
+    from ..data.io.store import StoredPaths
     from .langevin import LangevinModel
 
 _MANY = 256
@@ -46,7 +49,10 @@ def simulate(
     start: float | Sequence[float] | None,
     transformed: bool,
     forcing: Forcing | None,
-) -> TimeSeries:
+    out: str | os.PathLike[str] | None = None,
+    origin: str | None = None,
+    overwrite: bool = False,
+) -> "TimeSeries | StoredPaths":
     """Simulate an ensemble; the arguments are those of `LangevinModel.simulate`."""
     duration = checks.positive_number("duration", duration)
     dt = checks.optional_positive_number("dt", dt) or model.dt
@@ -54,12 +60,24 @@ def simulate(
     for name, switch in (("denoise", denoise or False), ("transformed", transformed)):
         checks.instance_of(name, switch, (bool, np.bool_))
     step = checks.optional_positive_number("step", step)
-    frames = _count_frames(duration, dt, members, model.dimension)
+    frames = _count_frames(duration, dt, 0 if out is not None else members, model.dimension)
     begin = _check_starts(model.start if start is None else start, members, duration, dt)
     states = starting_states(model, initial, members, begin, key)
     given: dict[str, Any] = {"step": step, "noise": noise, "stepper": stepper, "forcing": forcing, "start": begin[0]}
+    if out is not None:
+        from .streaming import write_paths
+
+        how = {"denoise": denoise, "transformed": transformed, "begin": begin, "origin": origin}
+        return write_paths(model, states, frames, dt=dt, key=key, out=out, overwrite=overwrite, **how, **given)
     ensemble, step = run_model(model, states, frames, dt=dt, key=key, **given)
-    own = to_series(model, ensemble.survivors(step), dt, np.array(begin)[~ensemble.diverged], denoise)
+    return as_observed(model, ensemble.survivors(step), dt, np.array(begin)[~ensemble.diverged], denoise, transformed)
+
+
+def as_observed(
+    model: "LangevinModel", paths: Paths, dt: float, starts: Vector, denoise: bool | None, transformed: bool
+) -> TimeSeries:
+    """Return standardised paths as a series in the variables of the data, or of the model if `transformed`."""
+    own = to_series(model, paths, dt, starts, denoise)
     return own if model.transform is None or transformed else model.transform.invert(own)
 
 
@@ -77,27 +95,44 @@ def run_model(
     start: float = 0.0,
 ) -> tuple[Ensemble, float]:
     """Step standardised states on, saving every `dt`; return all members, diverged ones too, and the step."""
-    members = len(states)
-    equation = standard_equation(model, members)
+    driven = {"dt": dt, "step": step, "stepper": stepper, "forcing": forcing, "start": start}
+    advance, counted, sizes = step_map(model, states, frames, **driven, noisy=noise is not None)
+    if noise is not None:
+        shape = (len(states), frames * sizes.save_every, model.dimension)
+        told = f"(member, step, var) = {shape} at step {sizes.step:g}"
+        noise = checks.shaped_array("noise", noise, shape, told)
+    ensemble = integrate(advance, counted, **vars(sizes), key=keys.named(key, "noise"), noise=noise)
+    return Ensemble(ensemble.paths[..., : model.dimension], ensemble.diverged), sizes.step
+
+
+def step_map(
+    model: "LangevinModel",
+    states: Samples,
+    frames: int,
+    *,
+    dt: float,
+    step: float | None,
+    stepper: Stepper | None,
+    forcing: Forcing | None,
+    start: float,
+    noisy: bool = False,
+) -> tuple[StepMap, Samples, Sizes]:
+    """Return the one-step map, the states as it takes them, and how often it is applied; `noisy`: noise is given."""
+    equation = standard_equation(model, len(states))
     driven = StochasticHeun() if equation.additive else EulerMaruyama()
-    stepper = stepper or (model.default_stepper if noise is None else driven)
+    stepper = stepper or (driven if noisy else model.default_stepper)
     checks.offers("stepper", stepper, "advance", "StochasticMidpoint()")
     save_every = _count_steps(dt, step or model.automatic_step(stepper, dt))
     step = dt / save_every
-    if noise is not None:
-        shape = (members, frames * save_every, model.dimension)
-        noise = checks.shaped_array("noise", noise, shape, f"(member, step, var) = {shape} at step {step:g}")
     advance = _wrap_angles(model, stepper.advance(equation, step))
     if advance.averages_noise:
         _warn_of_increments(type(stepper).__name__, save_every)
-    sizes: dict[str, Any] = {"frames": frames, "save_every": save_every, "step": step, "bound": _BOUND}
-    sizes |= {"key": keys.named(key, "noise"), "noise": noise, "brownian": model.dimension}
+    sizes = Sizes(frames, save_every, step, model.dimension, _BOUND)
     if forcing is None:
-        return integrate(advance, states, **sizes), step
+        return advance, states, sizes
     times = start + step * (np.arange(frames * save_every) + 0.5)
     pushes = tabulate_forcing(forcing, times, model.dimension) / model.standardizer.std
-    ensemble = integrate(Forced.of(advance, step * pushes), Forced.counted(states), **sizes)
-    return Ensemble(ensemble.paths[..., :-1], ensemble.diverged), step
+    return Forced.of(advance, step * pushes), Forced.counted(states), sizes
 
 
 def to_series(

@@ -61,6 +61,12 @@ def write(path: str | os.PathLike, model: "LangevinModel") -> None:
         raise ModelFileError(f"Cannot write {path}: {error}.") from error
 
 
+def fingerprint(model: "LangevinModel") -> str:
+    """Return a digest of everything that makes a model."""
+    arrays, header = _dismantle(model)
+    return _checksum({name: np.asarray(array) for name, array in arrays.items()}, {"model": json.dumps(header)})
+
+
 def read(path: str | os.PathLike) -> dict[str, Any]:
     """Return the fields of a model written by `write`."""
     arrays, header = _parse(path)

@@ -1,10 +1,8 @@
 """Ensembles: all members, all steps, one compiled loop; a diverged member is marked and the rest goes on."""
 
 import warnings
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
 import equinox as eqx
 import jax
@@ -16,7 +14,7 @@ from .._core.errors import ArgumentError, DivergenceError, EstimateWarning
 from .._core.types import Paths
 from ..execution.batches import on_all_cores, one_cpu
 from ..execution.compilation import note_shape
-from ..execution.devices import spread
+from ..execution.devices import place
 from .steppers import StepMap
 
 _FRAMES_PER_CALL = 64
@@ -24,6 +22,8 @@ _NORMALS_AT_ONCE = 1 << 22
 _BLOCK = 256
 _SHARES = 64
 _AT_ONCE_ON_A_GPU = 2
+
+Carry = tuple[jax.Array, jax.Array]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -85,43 +85,81 @@ def integrate(
             saved.append(np.asarray(_run_given(advance, state, increments[0, 0], increments, jnp.float32(bound))[1]))
             tick(frames)
         else:
-            calls = -(-frames // _FRAMES_PER_CALL)
-            each, size = -(-frames // calls), advance.draws * (brownian or state.shape[1])
-            parts = _drawn(advance, state, key, jnp.float32(step), jnp.float32(bound), calls, (each, save_every, size))
-            for call, part in enumerate(parts):
-                saved.append(part[: frames - call * each])
+            units = Units(advance, state, key, Sizes(frames, save_every, step, brownian or state.shape[1], bound))
+            carries = [units.start(unit) for unit in range(units.count)]
+            for call in range(units.calls):
+                carries, parts = zip(*on_all_cores(units.run, range(units.count), carries, [call] * units.count))
+                saved.append(np.concatenate(parts, axis=1)[: frames - call * units.per_call])
                 tick(len(saved[-1]))
     paths = np.concatenate(saved).transpose(1, 0, 2)
     return Ensemble(paths, ~np.all(np.isfinite(paths[:, -1]), axis=1))
 
 
-def _drawn(advance, state, key, step, bound, calls: int, counts: tuple[int, int, int]) -> Iterator[Paths]:
-    """Yield call after call, (frame, member, var): blocks of members, each with one key, shared out over the cores.
+@dataclass(frozen=True)
+class Sizes:
+    """How far and how finely an ensemble is stepped."""
 
-    Blocks and shares depend on the number of members alone, so that the paths do not depend on the cores.
+    frames: int
+    save_every: int
+    step: float
+    brownian: int
+    bound: float = 1e6
+
+
+class Units:
+    """The members in units of whole blocks: each block has one key, each unit is stepped by one program.
+
+    Blocks and units depend on the number of members alone (on GPUs also on `most`, the bytes of one call), so that the
+    paths depend neither on cores and devices nor on the order in which units are run.
     """
-    members, (frames, save_every, size) = len(state), counts
-    room = 1 << (frames - 1).bit_length() if one_cpu() else frames  # few sizes, so that few programs are compiled
-    blocks = -(-members // _BLOCK)
-    block = -(-members // blocks)
-    share = -(-blocks // _SHARES) if one_cpu() else blocks
-    batch = max(1, min(save_every, _NORMALS_AT_ONCE // (members * size)))
-    shares = -(-blocks // share)
-    last, keys = _first_noise(key, step, blocks, block, size)
-    carries = [
-        [spread(jnp.asarray(part)) for part in parts]
-        for parts in zip(*(np.split(_filled(rows, shares * share * block), shares) for rows in (state, last)))
-    ]
-    places = np.split(_filled(np.arange(blocks), shares * share), shares)
 
-    def run(carry, places, call):
-        sizes = (block, batch, room, save_every, size)
-        carry, part = _run_drawn(advance, carry, keys, places, call, np.int32(frames), step, bound, sizes)
-        return carry, np.asarray(part)[:frames, : share * block]
+    def __init__(
+        self, advance: StepMap, state: np.ndarray | jax.Array, key: jax.Array, sizes: Sizes, most: float = float("inf")
+    ):
+        self.advance, self.state, self.members = advance, np.asarray(state, np.float32), len(state)
+        self.calls = -(-sizes.frames // _FRAMES_PER_CALL)
+        self.per_call = -(-sizes.frames // self.calls)
+        size = advance.draws * sizes.brownian
+        self.blocks = -(-self.members // _BLOCK)
+        self.block = -(-self.members // self.blocks)
+        at_once = max(1, int(min(most / (4.0 * self.per_call * self.block * state.shape[1]), self.blocks)))
+        self.share = -(-self.blocks // _SHARES) if one_cpu() else at_once
+        self.count = -(-self.blocks // self.share)
+        batch = max(1, min(sizes.save_every, _NORMALS_AT_ONCE // (self.members * size)))
+        # Few sizes, so that few programs are compiled.
+        room = 1 << (self.per_call - 1).bit_length() if one_cpu() else self.per_call
+        self.counts = (self.block, batch, room, sizes.save_every, size)
+        self.step, self.bound = jnp.float32(sizes.step), jnp.float32(sizes.bound)
+        last, self.keys = _first_noise(key, self.step, self.blocks, self.block, size)
+        self.last = np.asarray(last)
 
-    for call in range(calls):
-        carries, parts = zip(*on_all_cores(run, carries, places, [np.uint32(call)] * shares))
-        yield np.concatenate(parts, axis=1)[:, :members]
+    @property
+    def size(self) -> int:
+        """Members of a unit; the last one may have fewer."""
+        return self.share * self.block
+
+    def range(self, unit: int) -> tuple[int, int]:
+        """Return the first member of a unit, and that of the next."""
+        return unit * self.size, min((unit + 1) * self.size, self.members)
+
+    def start(self, unit: int) -> Carry:
+        """Return the state of a unit before the first step, and the increment before the first."""
+        rows = np.arange(unit * self.size, (unit + 1) * self.size)
+        return self.place(unit, *(part[np.minimum(rows, len(part) - 1)] for part in (self.state, self.last)))
+
+    def place(self, unit: int, *carry: np.ndarray) -> Carry:
+        """Return such arrays on the device of the unit."""
+        state, last = (place(jnp.asarray(part), unit) for part in carry)
+        return state, last
+
+    def run(self, unit: int, carry: Carry, call: int) -> tuple[Carry, Paths]:
+        """Step a unit through one call; return where it is then, and the states saved, (frame, member, var)."""
+        places = np.minimum(np.arange(unit * self.share, (unit + 1) * self.share), self.blocks - 1)
+        frames = np.int32(self.per_call)
+        given = (self.keys, places, np.uint32(call), frames, self.step, self.bound, self.counts)
+        carry, part = _run_drawn(self.advance, carry, *given)
+        first, stop = self.range(unit)
+        return carry, np.asarray(part)[: self.per_call, : stop - first]
 
 
 @partial(jax.jit, static_argnames=("blocks", "block", "size"))
@@ -129,11 +167,6 @@ def _first_noise(key, step, blocks: int, block: int, size: int):
     """Return an increment before the first, and the key of every block."""
     last = jnp.sqrt(step) * jax.random.normal(key, (blocks * block, size), jnp.float32)
     return last, jax.random.split(key, blocks) if blocks > 1 else key[None]
-
-
-def _filled(rows: Any, count: int) -> np.ndarray:
-    """Return as many rows as wanted, the last one repeated."""
-    return np.asarray(rows)[np.minimum(np.arange(count), len(rows) - 1)]
 
 
 @eqx.filter_jit

@@ -43,6 +43,7 @@ class Part:
     def fingerprint(self) -> str:
         """Return a digest of the samples and their labels, or of the bytes of a file and how it is read."""
         if self.is_file:
+            _refuse_missing(Path(self.content))
             digest = hashlib.sha256(repr(sorted(self.reading.items())).encode())
             for path in _files_in(Path(self.content)):
                 digest.update(path.name.encode())
@@ -59,6 +60,9 @@ def split_source(source: Any, by: str | None, reading: Mapping[str, Any]) -> lis
     """Return the series of a source under distinct names."""
     if isinstance(source, str | os.PathLike):
         parts = _of_files(os.fspath(source), reading) if by in (None, "file") else _of_file(source, by, reading)
+    elif isinstance(source, list | tuple) and all(isinstance(path, str | os.PathLike) for path in source):
+        checks.one_of("by", by, (None, "file"))
+        parts = _named([Path(path) for path in source], reading)
     elif is_labelled(source):
         parts = [Part(name, content, reading) for name, content in _split(source, _needed(by), "the data")]
     elif isinstance(source, Mapping):
@@ -76,6 +80,11 @@ def _needed(by: str | None) -> str:
     if by is None:
         raise ArgumentError("Argument `by` is missing: it names the dimension or the column that tells series apart.")
     return by
+
+
+def _refuse_missing(path: Path) -> None:
+    if not path.exists():
+        raise DataError(f"There is no file or folder at {path}.")
 
 
 def _files_in(path: Path) -> list[Path]:
@@ -96,6 +105,11 @@ def _of_files(place: str, reading: Mapping[str, Any]) -> list[Part]:
         )
     if not paths:
         raise DataError(f"There is no file that can be read at {place}. Known are: {', '.join(FORMATS)}.")
+    return _named(paths, reading)
+
+
+def _named(paths: list[Path], reading: Mapping[str, Any]) -> list[Part]:
+    """Name files by the shortest of stem, name and path that tells them apart."""
     stems = [path.stem for path in paths]
     names = stems if len(set(stems)) == len(stems) else [path.name for path in paths]
     names = names if len(set(names)) == len(names) else [path.as_posix() for path in paths]
@@ -105,8 +119,7 @@ def _of_files(place: str, reading: Mapping[str, Any]) -> list[Part]:
 def _of_file(path: str | os.PathLike, by: str, reading: Mapping[str, Any]) -> list[Part]:
     """Return a part for each label in one file."""
     path = Path(path)
-    if not path.exists():
-        raise DataError(f"There is no file or folder at {path}.")
+    _refuse_missing(path)
     kind, _ = FORMATS.get(path.suffix.lower(), ("", None))
     if kind in ("NetCDF file", "Zarr store"):
         data: Any = open_labelled(path)

@@ -30,7 +30,7 @@ def to_frame(rows: Sequence[dict[str, Any]]) -> pd.DataFrame:
     return frame
 
 
-def to_dataset(frame: pd.DataFrame) -> xr.Dataset:
+def table_to_dataset(frame: pd.DataFrame) -> xr.Dataset:
     """Return the table with one variable (series,) per column."""
     data = xr.Dataset.from_dataframe(frame)
     return data.assign_attrs(source=f"effective-langevin {version('effective-langevin')}")
@@ -40,7 +40,7 @@ def write_table(frame: pd.DataFrame, path: Path) -> list[Path]:
     """Write PATH.nc, and PATH.parquet where pyarrow is there; each file appears once complete."""
     written = [path.with_suffix(".nc")]
     with files.replaced(written[0]) as temporary:
-        to_dataset(frame).to_netcdf(temporary, engine="h5netcdf")
+        table_to_dataset(frame).to_netcdf(temporary, engine="h5netcdf")
     if importlib.util.find_spec("pyarrow"):
         written.append(path.with_suffix(".parquet"))
         with files.replaced(written[1]) as temporary:

@@ -22,6 +22,7 @@ from .dates import count_dates
 from .records import ReadOptions, Record, is_time_name, needs
 from .times import Stamps
 
+UNFINISHED = "unfinished.npz"  # in a store that a simulation has not filled yet
 _MEMBER_DIMENSIONS = ("member", "ensemble", "realization", "number")
 
 _LATITUDE = {"units": "degrees_north", "standard_name": "latitude", "long_name": "latitude"}
@@ -62,6 +63,8 @@ def open_labelled(path: Path) -> xr.Dataset:
 def read_zarr(path: Path, options: ReadOptions) -> list[Record]:
     """Read a Zarr store, with CF conventions."""
     needs("zarr", "zarr", path)
+    if (path / UNFINISHED).exists():
+        raise DataError(f"{path} is not complete: its simulation was interrupted. The same call, or command, goes on.")
     with _open(path, "zarr") as data:
         lost = [p.name for p in path.iterdir() if p.is_dir() and p.name not in data.variables and not _is_group(p)]
         if lost:
@@ -220,13 +223,13 @@ def to_xarray(series: TimeSeries, *, dataset: bool = False, origin: str | None =
     calendar = "" if starts is not None else series.calendar
     coords: dict[str, Any] = {
         "member": ("member", np.arange(len(values)), {"standard_name": "realization", "long_name": "member"}),
-        "time": _time_coordinate(times, series.time_unit, origin, calendar),
+        "time": time_coordinate(times, series.time_unit, origin, calendar),
     }
     if starts is not None:
         coords["start"] = ("member", starts, {"long_name": "time at which the member begins"})
     attrs = {"source": f"effective-langevin {version('effective-langevin')}", "Conventions": "CF-1.11"}
     if dataset:
-        return xr.Dataset(_as_variables(series, values, ("member", "time"), coords, fields), coords, attrs)
+        return xr.Dataset(as_variables(series, values, ("member", "time"), coords, fields), coords, attrs)
     coords["variable"] = ("variable", list(series.names), {"long_name": "variable"})
     coords["units"] = ("variable", list(series.units), {"long_name": "units of the variable"})
     if any(series.periods):
@@ -245,7 +248,7 @@ def label_forecast(forecast: Any, *, dataset: bool = False) -> Any:
     """
     starts, leads, unit = forecast.starts, forecast.leads, forecast.time_unit
     times = (starts[:, None] + leads).ravel()
-    begin, ahead = (_time_coordinate(t, unit, None, forecast.calendar) for t in (starts, times))
+    begin, ahead = (time_coordinate(t, unit, None, forecast.calendar) for t in (starts, times))
     lead = {"long_name": "time ahead", "units": unit} if unit else {"long_name": "time ahead"}
     dims = ("start", "member", "lead")
     coords: dict[str, Any] = {
@@ -256,7 +259,7 @@ def label_forecast(forecast: Any, *, dataset: bool = False) -> Any:
     }
     attrs = {"source": f"effective-langevin {version('effective-langevin')}", "Conventions": "CF-1.11"}
     if dataset:
-        return xr.Dataset(_as_variables(forecast, forecast.values, dims, coords, True), coords, attrs)
+        return xr.Dataset(as_variables(forecast, forecast.values, dims, coords, True), coords, attrs)
     coords["variable"] = ("variable", list(forecast.names), {"long_name": "variable"})
     coords["units"] = ("variable", list(forecast.units), {"long_name": "units of the variable"})
     return xr.DataArray(forecast.values, coords, (*dims, "variable"), "forecast", attrs)
@@ -266,10 +269,10 @@ def label_patterns(of: FittedTransform, patterns: np.ndarray, shares: np.ndarray
     """Return patterns (component, var) as maps of the fields and values of the other variables, with their shares."""
     shared = ("component", shares, {"long_name": "share of the variance"})
     coords: dict[str, Any] = {"component": np.arange(1, len(shares) + 1), "explained_variance": shared}
-    return xr.Dataset(_as_variables(of, patterns, ("component",), coords, True), coords)
+    return xr.Dataset(as_variables(of, patterns, ("component",), coords, True), coords)
 
 
-def _as_variables(
+def as_variables(
     series: TimeSeries | FittedTransform,
     values: np.ndarray,
     dims: tuple[str, ...],
@@ -327,7 +330,7 @@ def _on_one_axis(series: TimeSeries) -> tuple[np.ndarray, np.ndarray, np.ndarray
     return values, start + series.dt * np.arange(lengths.max()), None if common else first
 
 
-def _time_coordinate(times: np.ndarray, unit: str, origin: str | None, calendar: str) -> xr.Variable:
+def time_coordinate(times: np.ndarray, unit: str, origin: str | None, calendar: str) -> xr.Variable:
     """Return numbers with their unit, or dates: counted from `origin`, or those that the series was read from."""
     attrs = {"long_name": "time", "axis": "T"}
     if origin is None and not calendar:
