@@ -228,15 +228,16 @@ class Applications:
             The core of a basin of `model.basins()`, by its number, or a function from states (sample, var) of the
             model's variables to truth values, such as ``lambda x: x[:, 0] > 1``.
         series : TimeSeries, optional
-            Data in which to count the same times, with errors from groups of samples. What happens between two
-            samples is not seen.
+            Data in which to count the same times, with errors from groups of samples. A record shows nothing between
+            two samples, so that its times are longer; the model's time with the same blindness stands beside them.
         seed : int, default 0
             Seed of the simulation, if there is one.
 
         Returns
         -------
         FirstPassage
-            `value` and `standard_error` of the model, `data_value` and `data_error` of the data.
+            `value` and `standard_error` of the model, `data_value` and `data_error` of the data, `sampled_value` and
+            `sampled_error` of the model seen at the interval of the data: compare these two.
 
         Examples
         --------

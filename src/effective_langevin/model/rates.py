@@ -2,18 +2,22 @@
 
 The mean time T(x) to reach a set solves L T = -1 with T = 0 on the set, where L is the generator of the equation. In
 one and two variables it is solved on a grid; in more, long paths are simulated and counted like data.
+
+A record shows its states at intervals dt only. Visits between two samples are missed, so that times counted in data are
+longer than T. The time to the first *sample* in the set solves T = dt + E[T(x(dt))] outside the set, on the same grid:
+that one is compared with data.
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.sparse as sp
 from jaxtyping import Float
-from scipy.sparse.linalg import splu
+from scipy.sparse.linalg import LinearOperator, gmres, splu
 
 from .._core import checks
 from .._core.errors import ArgumentError
@@ -22,7 +26,7 @@ from .._core.types import Samples, Vector
 from ..data import TimeSeries
 from ..statistics.passage import passage_times
 from ..statistics.watershed import find_watersheds
-from ..systems.fokker_planck import FokkerPlanck
+from ..systems.fokker_planck import FokkerPlanck, expectation_after
 
 if TYPE_CHECKING:
     from .langevin import LangevinModel
@@ -101,22 +105,31 @@ class Basins:
 
 @dataclass(frozen=True, repr=False)
 class FirstPassage:
-    """Mean time from states of one set, in the steady state, until another is reached: of the model, and of data."""
+    """Mean time from states of one set, in the steady state, until another is reached: of the model, and of data.
+
+    `value` is that of the equation. Data miss what happens between two samples: `data_value` compares with
+    `sampled_value`, the time until a sample of the model at the interval of the data lies in the other set.
+    """
 
     value: float
     standard_error: float
     data_value: float = np.nan
     data_error: float = np.nan
     time_unit: str = ""
+    sampled_value: float = np.nan
+    sampled_error: float = np.nan
 
     def summary(self) -> str:
-        """Return both times, as text."""
+        """Return the times, as text."""
         return repr(self).removeprefix("FirstPassage(").removesuffix(")")
 
     def __repr__(self) -> str:
-        known = np.isfinite(self.data_value)
-        data = f"; data {measured(self.data_value, self.data_error, self.time_unit)}" if known else ""
-        return f"FirstPassage(model {measured(self.value, self.standard_error, self.time_unit)}{data})"
+        text = f"model {measured(self.value, self.standard_error, self.time_unit)}"
+        if np.isfinite(self.sampled_value):
+            text += f", sampled as the data {measured(self.sampled_value, self.sampled_error, self.time_unit)}"
+        if np.isfinite(self.data_value):
+            text += f"; data {measured(self.data_value, self.data_error, self.time_unit)}"
+        return f"FirstPassage({text})"
 
 
 @dataclass(frozen=True, eq=False)
@@ -166,12 +179,29 @@ class Landscape:
         places = [np.rint((x - a[0]) / (a[1] - a[0])).astype(int).clip(0, len(a) - 1) for x, a in zip(states.T, axes)]
         return np.asarray(np.ravel_multi_index(places, [len(a) for a in axes]))
 
-    def times_to(self, target: np.ndarray) -> Vector:
-        """Return the mean time to reach a set of grid points from each grid point."""
+    def times_to(self, target: np.ndarray, dt: float | None = None) -> Vector:
+        """Return the mean time to reach a set of grid points from each, or until one of the samples every dt is there.
+
+        The latter solves (1 - P) T = dt outside the set with P = exp(L dt), beginning with the former.
+        """
         generator, times = sp.csr_array(self.equation.generator), np.zeros(len(target))
         outside = np.flatnonzero(~target)
-        left = sp.csc_array(generator[outside][:, outside])
-        times[outside] = splu(left).solve(-np.ones(len(outside)))
+        inverse, ones = splu(sp.csc_array(generator[outside][:, outside])), np.ones(len(outside))
+        times[outside] = inverse.solve(-ones)
+        if dt is None:
+            return times
+        advance = expectation_after(dt, self.equation.generator)
+
+        def missed(inner: np.ndarray) -> np.ndarray:
+            whole = np.zeros(len(target))
+            whole[outside] = inner.ravel()
+            return (inner.ravel() - advance(whole)[outside]) / dt
+
+        operator: Any = LinearOperator
+        left = operator(2 * (len(outside),), matvec=missed)
+        guess = operator(left.shape, matvec=lambda rest: dt * rest.ravel() - inverse.solve(rest.ravel()))
+        found, failed = gmres(left, ones, x0=times[outside] + dt, M=guess, rtol=1e-6, maxiter=20)
+        times[outside] = np.nan if failed else found
         return times
 
 
@@ -200,26 +230,33 @@ def first_passage(
     """Return the mean time between two sets; the arguments are those of `LangevinModel.first_passage`."""
     grid = Landscape.of(model) if model.dimension <= 2 and not model.space.angles else None
     begin, end = (_as_set(name, states, model, grid) for name, states in (("from_", from_), ("to", to)))
+    observed = sampled = (np.nan, np.nan)
+    if series is not None:
+        series = model.to_model_variables(series)
+        observed = _count(series, begin, end)
     if grid is not None:
-        points = grid.equation.states
-        value, error = _mean_time(model, grid, begin(points), end(points))
+        sets = [states(grid.equation.states) for states in (begin, end)]
+        time = _mean_time(model, grid, *sets)
+        if series is not None:
+            sampled = _mean_time(model, grid, *sets, dt=series.dt)
     else:
         duration = _LENGTH * float(np.max(model.timescales().value))
-        paths = model.simulate(duration, members=_MEMBERS, seed=seed, transformed=True)
-        value, error = _count(paths, begin, end)
-    observed = (np.nan, np.nan) if series is None else _count(model.to_model_variables(series), begin, end)
-    return FirstPassage(value, error, *observed, model.time_unit)
+        dt = None if series is None else series.dt
+        time = _count(model.simulate(duration, dt=dt, members=_MEMBERS, seed=seed, transformed=True), begin, end)
+        sampled = sampled if series is None else time
+    return FirstPassage(*time, *observed, model.time_unit, *sampled)
 
 
-def _mean_time(model: "LangevinModel", grid: Landscape, begin: np.ndarray, end: np.ndarray) -> tuple[float, float]:
+def _mean_time(
+    model: "LangevinModel", grid: Landscape, begin: np.ndarray, end: np.ndarray, dt: float | None = None
+) -> tuple[float, float]:
     """Return the time from one set of grid points to another, and its scatter over closures from blocks of time."""
     if not begin.any() or not end.any():
         raise ArgumentError("One of the two sets holds no state of the model's range: its passage time is not defined.")
     weights = np.where(begin, grid.density, 0.0)
-    value = float(weights @ grid.times_to(end) / weights.sum())
-    drawn = [
-        weights @ Landscape.of(replica).times_to(end) / weights.sum() for replica in islice(model.replicas(), _REPLICAS)
-    ]
+    weights = weights / weights.sum()
+    value = float(weights @ grid.times_to(end, dt))
+    drawn = [weights @ Landscape.of(replica).times_to(end, dt) for replica in islice(model.replicas(), _REPLICAS)]
     return value, float(np.std(drawn, ddof=1)) if len(drawn) > 1 else 0.0
 
 
