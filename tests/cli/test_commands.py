@@ -1,6 +1,7 @@
 """From a file to a report and back: every command on one small run, and the same model again from its settings."""
 
 import json
+import sys
 import tomllib
 from importlib import import_module
 
@@ -11,6 +12,9 @@ from typer.testing import CliRunner
 
 import effective_langevin as el
 from effective_langevin import cli
+from effective_langevin.cli import options, output
+from effective_langevin.cli.choices import CHOICES
+from effective_langevin.cli.demo import DEMOS
 
 FILES = {"config.toml", "model.safetensors", "metrics.json", "curves.nc", "report.html", "figures"}
 
@@ -28,6 +32,14 @@ def folder(tmp_path_factory):
     assert answer["metrics"].keys() == json.loads((base / "run" / "metrics.json").read_text()).keys()
     assert answer["folder"] == str(base / "run")
     return base / "run"
+
+
+@pytest.fixture(scope="module")
+def model_file(linear_model, tmp_path_factory):
+    """A model alone, without a run: dt = 0.1 d, T [K] and h [m]."""
+    path = tmp_path_factory.mktemp("small") / "model.safetensors"
+    linear_model.save(path)
+    return path
 
 
 @pytest.mark.integration
@@ -216,15 +228,96 @@ def test_info_names_versions_demos_and_choices(monkeypatch, capsys):
     assert "log-correlation" in content["choices"]["mobility"]
 
 
+@pytest.mark.integration
+def test_info_says_what_a_run_holds(folder, monkeypatch, capsys):
+    code, out, _ = run_main(monkeypatch, capsys, "info", folder)
+    assert code == 0
+    for words in ("verdict:", "2001 samples of PC1 and PC2, dt = 0.1 s; ", "ou.csv", "metrics.json", "relaxation"):
+        assert words in out
+    content = json.loads(run_main(monkeypatch, capsys, "info", folder, "--json")[1])
+    assert (content["names"], content["samples"], content["seed"]) == (["PC1", "PC2"], 2001, 3)
+    assert content["verdict"]
+
+
+def test_info_says_what_a_model_file_holds(model_file, monkeypatch, capsys):
+    code, out, _ = run_main(monkeypatch, capsys, "info", model_file)
+    assert code == 0
+    for words in ("verdict: not validated", "samples of T and h, dt = 0.1 d\n", "LogCorrelation mobility"):
+        assert words in out
+
+
+def test_a_quiet_run_prints_its_result_only_and_its_log_has_the_rest(model_file, tmp_path, monkeypatch, capsys):
+    """The folder of an unfinished run would be noted; progress and notes go to the log alone."""
+    log = tmp_path / "log.txt"
+    flags = ["--duration", "2", "--out", tmp_path / "paths.nc", "--quiet", "--log-file", log]
+    code, out, err = run_main(monkeypatch, capsys, "simulate", model_file, *flags)
+    assert (code, err) == (0, "")
+    assert "1 path of 21 samples" in out
+    lines = log.read_text().splitlines()
+    assert f"simulate {model_file}" in lines[0]
+    assert any(" INFO Simulating: " in line for line in lines)
+    code, _, err = run_main(monkeypatch, capsys, "simulate", model_file, *flags)
+    assert (code, "exists already" in err) == (2, True)
+    assert "ERROR" in log.read_text()
+    assert "exists already" in log.read_text()
+    unwritable = ["--log-file", tmp_path / "none" / "log.txt"]
+    assert run_main(monkeypatch, capsys, "simulate", model_file, "--duration", "1", *unwritable)[0] == 2
+
+
+@pytest.mark.parametrize(
+    ("command", "words"),
+    [
+        (["simulate", "--duration", "1e9"], "1 path of 1e+10 samples would take"),
+        (["forecast", "--from", "T=10,h=-1", "--leads", "1", "--members", "10000000000"], "1.1e+11 states"),
+    ],
+)
+def test_a_request_that_is_too_large_is_answered_with_its_size(command, words, model_file, monkeypatch, capsys):
+    code, _, err = run_main(monkeypatch, capsys, command[0], model_file, *command[1:])
+    assert (code, words in err, "GiB" in err) == (2, True, True)
+
+
+@pytest.mark.parametrize("name", [command.name or command.callback.__name__ for command in cli.app.registered_commands])
+def test_every_help_has_an_example_and_fits_80_columns(name, monkeypatch, capsys):
+    monkeypatch.setenv("COLUMNS", "80")
+    code, out, _ = run_main(monkeypatch, capsys, name, "-h")
+    assert code == 0
+    assert f"Example: effective-langevin {name}" in out
+    assert max(map(len, out.splitlines())) <= 80
+
+
+def test_on_a_terminal_long_lines_are_broken_between_words_and_a_start_is_announced(monkeypatch, capsys):
+    monkeypatch.setenv("COLUMNS", "40")
+    output.say(long := "  " + "word " * 30)
+    assert capsys.readouterr().out == f"{long}\n"
+    for stream in (sys.stdout, sys.stderr):
+        monkeypatch.setattr(stream, "isatty", lambda: True)
+    output.say(long)
+    lines = capsys.readouterr().out.splitlines()
+    assert max(map(len, lines)) <= 40
+    assert {line[:3] for line in lines} == {"  w"}
+    output.announce("Reading a.nc")
+    assert capsys.readouterr().err == "Reading a.nc ...\n"
+
+
+def test_the_values_that_a_shell_completes_are_those_of_the_tables():
+    assert options.VALUES["system"] == tuple(DEMOS)
+    for role in ("score", "mobility", "symmetry"):
+        assert options.VALUES[role] == tuple(CHOICES[role])
+
+
 def test_no_command_prints_the_help(monkeypatch, capsys):
     code, out, err = run_main(monkeypatch, capsys)
     assert code == 2
     assert "Usage" in out + err
 
 
-def test_the_shell_can_complete_commands(monkeypatch, capsys):
+@pytest.mark.parametrize(
+    ("words", "whole"),
+    [("sim", "simulate"), ("demo w", "wells"), ("fit --mobility st", "state-dependent"), ("fit --check w", "warn")],
+)
+def test_the_shell_completes_commands_and_values(words, whole, monkeypatch, capsys):
     monkeypatch.setenv("_EFFECTIVE_LANGEVIN_COMPLETE", "complete_bash")
-    monkeypatch.setenv("COMP_WORDS", "effective-langevin sim")
-    monkeypatch.setenv("COMP_CWORD", "1")
+    monkeypatch.setenv("COMP_WORDS", f"effective-langevin {words}")
+    monkeypatch.setenv("COMP_CWORD", str(len(words.split())))
     _, out, _ = run_main(monkeypatch, capsys)
-    assert "simulate" in out
+    assert out.split() == [whole]

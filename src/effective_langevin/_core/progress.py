@@ -1,9 +1,11 @@
 """Progress of long work, without printing inside the stages.
 
 A stage says `with progress.task("Training", total=100) as advance: advance(1)`. Nothing happens unless a front end
-(the command line, or `el.fit(..., show_progress=True)`) has opened a display with `progress.shown()`.
+(the command line, or `el.fit(..., show_progress=True)`) has opened a display with `progress.shown()`. The logger
+"effective_langevin" is told when a stage ends and how long it took, at level INFO; parts of a stage at level DEBUG.
 """
 
+import logging
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -12,6 +14,9 @@ from contextvars import ContextVar
 from typing import Protocol
 
 Advance = Callable[..., None]
+
+LOGGER = logging.getLogger("effective_langevin")
+LOGGER.addHandler(logging.NullHandler())
 
 
 class Display(Protocol):
@@ -23,17 +28,20 @@ class Display(Protocol):
 
 
 _display: ContextVar[Display | None] = ContextVar("progress_display", default=None)
+_inside: ContextVar[bool] = ContextVar("progress_inside", default=False)
 
 
 @contextmanager
 def task(name: str, total: float) -> Iterator[Advance]:
     """Report long work of `total` units; yield `advance(units, note="")`. Tasks inside a task are not shown."""
-    display = _display.get()
-    token = _display.set(None)
+    display, level, started = _display.get(), logging.DEBUG if _inside.get() else logging.INFO, time.monotonic()
+    tokens = _display.set(None), _inside.set(True)
     try:
         yield display.task(name, total) if display else (lambda units=1, note="": None)
+        LOGGER.log(level, "%s: %.1f s", name, time.monotonic() - started)
     finally:
-        _display.reset(token)
+        _display.reset(tokens[0])
+        _inside.reset(tokens[1])
 
 
 class _Lines:

@@ -14,7 +14,7 @@ from .._core import progress
 from .._core.errors import ArgumentError, ModelFileError
 from .._core.format import count, listed
 from . import options as o
-from .output import complain, in_flags, say, show, show_table, show_validation, tell
+from .output import announce, complain, in_flags, is_quiet, say, show, show_table, show_validation, tell
 
 if TYPE_CHECKING:
     from ..model import LangevinModel
@@ -40,9 +40,10 @@ def effective_langevin(
     """Effective Langevin equations from one stationary time series."""
 
 
-@app.command()
+@app.command(epilog="Example: effective-langevin demo wells --quick")
+@o.heard
 def demo(
-    system: Annotated[str, typer.Argument(help="wells, scalar, lorenz63 or kuramoto-sivashinsky")] = "wells",
+    system: o.System = "wells",
     out: o.Out = None,
     seed: o.Seed = 0,
     quick: Annotated[bool, typer.Option("--quick", help="A tenth of the samples, fixed smoothing width.")] = False,
@@ -53,6 +54,7 @@ def demo(
     as_json: o.Json = False,
 ) -> None:
     """Simulate a reference system, learn a Langevin model from the series alone, and report how good it is."""
+    announce(f"Simulating {system}")
     from .demo import choose_demo, estimate_hours
     from .settings import Settings
 
@@ -68,13 +70,14 @@ def demo(
     _run(settings, out or f"langevin-{system}", overwrite, as_json)
 
 
-@app.command()
+@app.command(epilog="Example: effective-langevin diagnose run.nc --variables T,h --deseason 365.25")
 @o.takes(o.READING, o.TRANSFORMS)
 def diagnose(data: o.Data, as_json: o.Json = False, **flags: Any) -> None:
     """Say what a series can support before anything is fitted: stationary, finely sampled, noisy, long enough?
 
     With the flags of a fit it diagnoses the series that would be fitted.
     """
+    announce(f"Reading {listed(data)}")
     from ..data.preprocess.chain import as_chain, transform_series
     from ..data.preprocess.pointwise import embed_angles
     from ..diagnose import diagnose as examine
@@ -88,7 +91,8 @@ def diagnose(data: o.Data, as_json: o.Json = False, **flags: Any) -> None:
     show(found.to_dict(), found.summary(), as_json)
 
 
-@app.command()
+@app.command(epilog="Example: effective-langevin fit run.nc --variables T,h --deseason 365.25:3 --out run")
+@o.heard
 @o.takes(o.READING, o.TRANSFORMS, o.MODEL)
 def fit(
     data: o.OptionalData = None,
@@ -106,6 +110,7 @@ def fit(
     **flags: Any,
 ) -> None:
     """Learn a Langevin model from a file, validate it, and report how good it is; with --by, one for each of many."""
+    announce(f"Reading {listed(data or [str(config)])}")
     from .settings import resolve
 
     settings = resolve({"data": data or None, "seed": seed, "settle": settle, **flags}, config)
@@ -121,7 +126,8 @@ def fit(
     _run(settings, out or f"langevin-{name}", overwrite, as_json)
 
 
-@app.command()
+@app.command(epilog="Example: effective-langevin simulate run --duration 1000 --members 20 --out paths.nc")
+@o.heard
 def simulate(
     run: o.Run,
     duration: Annotated[float, typer.Option(help="Length of the paths, in the unit of time of the series.")],
@@ -164,7 +170,8 @@ def simulate(
     show({"file": str(path), "members": members, "samples": paths.n_samples, "names": names}, text, as_json)
 
 
-@app.command()
+@app.command(epilog="Example: effective-langevin forecast run --from 2021-06-30 --leads 30 --members 200 --out fc.nc")
+@o.heard
 def forecast(
     run: o.Run,
     leads: Annotated[float, typer.Option(help="Forecast up to this time ahead, in the unit of time of the series.")],
@@ -178,10 +185,7 @@ def forecast(
     overwrite: o.Overwrite = False,
     as_json: o.Json = False,
 ) -> None:
-    """Forecast from the last state of the series, or from another: an ensemble at every interval up to --leads.
-
-    Example: effective-langevin forecast run --from 2021-06-30 --leads 30 --members 200 --out fc.nc
-    """
+    """Forecast from the last state of the series, or from another: an ensemble at every interval up to --leads."""
     from ..data.io.write import check_target, write_forecast
     from .starts import find_states
 
@@ -197,7 +201,8 @@ def forecast(
     show(content, f"{found.summary()}\n{path}", as_json)
 
 
-@app.command()
+@app.command(epilog="Example: effective-langevin validate run other.nc --report other.html")
+@o.heard
 def validate(
     run: o.Run,
     data: o.OptionalData = None,
@@ -218,7 +223,8 @@ def validate(
     show_validation(validation, validation.metrics, None, as_json)
 
 
-@app.command()
+@app.command(epilog="Example: effective-langevin report run")
+@o.heard
 def report(run: o.Run, as_json: o.Json = False) -> None:
     """Draw the report and the figures of a run folder again from its curves, without simulating.
 
@@ -242,7 +248,7 @@ def report(run: o.Run, as_json: o.Json = False) -> None:
     show_validation(validation, write_validation(validation, folder, spent), folder, as_json)
 
 
-@app.command()
+@app.command(epilog="Example: effective-langevin systems --json")
 def systems(as_json: o.Json = False) -> None:
     """List the reference systems: what they are and what is known of them exactly."""
     from ..systems import describe_all
@@ -255,9 +261,14 @@ def systems(as_json: o.Json = False) -> None:
         show_table(head, [(r["name"], str(r["dimension"]), ", ".join(r["exact"]) or "–", r["equation"]) for r in rows])
 
 
-@app.command()
-def info(as_json: o.Json = False) -> None:
-    """Print versions, devices, demonstrations, and the names that options and TOML files know."""
+@app.command(epilog="Example: effective-langevin info run")
+def info(
+    run: Annotated[Path | None, typer.Argument(help="Run folder, or a model file: say what it holds.")] = None,
+    as_json: o.Json = False,
+) -> None:
+    """Say what a run folder holds; without one, print versions, devices and the names that options know."""
+    if run is not None:
+        return _describe(run, as_json)
     import jax
 
     from .choices import CHOICES
@@ -276,8 +287,31 @@ def info(as_json: o.Json = False) -> None:
     show(content, "\n".join(lines), as_json)
 
 
+def _describe(run: Path, as_json: bool) -> None:
+    """Print what a run folder or a model file holds: the verdict, the model, the data and the files."""
+    from ..validate import Validation
+    from .run_folder import CURVES
+
+    model, settings, folder = _open(run)
+    curves, known = folder / CURVES, model.provenance
+    verdict = Validation.load(curves, model).verdict.sentences if run.is_dir() and curves.is_file() else ()
+    source = settings.data or [f"demo {settings.demo['system']}"] if settings.demo or settings.data else []
+    files = sorted(p.name for p in folder.iterdir()) if run.is_dir() else [run.name]
+    data = f"{known.get('samples', '?')} samples of {listed(model.names)}, dt = {model.dt:g} {model.time_unit}".strip()
+    text = {
+        "verdict": verdict[0] if verdict else "not validated",
+        "data": " ".join([f"{data};" if source else data, listed([str(file) for file in source])]).strip(),
+        "files": ", ".join(files),
+    }
+    lines = [*(f"{name + ':':9s}{words}" for name, words in text.items()), "", model.summary()]
+    content = {"verdict": list(verdict), "data": source, "samples": known.get("samples"), "dt": model.dt}
+    content |= {"time_unit": model.time_unit, "names": model.names, "versions": known.get("versions", {})}
+    show({**content, "files": files, "seed": known.get("seed")}, "\n".join(lines), as_json)
+
+
 def _open(run: Path) -> "tuple[LangevinModel, Settings, Path]":
     """Load the model of a run folder or file, the settings of the run where they are kept, and name its folder."""
+    announce(f"Reading {run}")
     from ..model import load
     from .run_folder import CONFIG, MODEL
     from .settings import Settings, resolve
@@ -296,7 +330,7 @@ def _at_work(as_json: bool) -> Iterator[None]:
     from ..execution.compilation import keep_compiled_programs
 
     keep_compiled_programs()
-    with nullcontext() if as_json else progress.shown():
+    with nullcontext() if as_json or is_quiet() else progress.shown():
         yield
 
 

@@ -2,10 +2,32 @@
 
 import inspect
 from collections.abc import Callable, Mapping
+from functools import wraps
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+
+from .output import reporting
+
+# What a shell completes, known before anything slow is imported; a test compares them with the tables.
+VALUES: dict[str, tuple[str, ...]] = {
+    "system": ("wells", "scalar", "lorenz63", "kuramoto-sivashinsky"),
+    "score": ("kgmm", "denoising", "gaussian", "extrapolated"),
+    "mobility": (
+        "integrated-response", "finite-volume", "quadratic-variation", "correlation-fit", "log-correlation",
+        "state-dependent",
+    ),
+    "symmetry": ("none", "translations", "translations-and-reflections"),
+    "check": ("error", "warn", "off"),
+}  # fmt: skip
+
+
+def complete(name: str) -> Callable[[str], list[str]] | None:
+    """Return the function that completes the value of an option or argument, if its values are known."""
+    values = VALUES.get(name)
+    return None if values is None else lambda incomplete: [value for value in values if value.startswith(incomplete)]
+
 
 _DATA = typer.Argument(help="File(s) or pattern: nc, zarr, h5, npz, npy, csv, parquet.")
 Data = Annotated[list[str], _DATA]
@@ -17,6 +39,13 @@ OptionalSeed = Annotated[int | None, typer.Option(help="Seed of all random numbe
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace what is there.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
 Config = Annotated[Path | None, typer.Option(help="TOML file with the same keys; flags override it.")]
+System = Annotated[
+    str, typer.Argument(help="wells, scalar, lorenz63 or kuramoto-sivashinsky", autocompletion=complete("system"))
+]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress and no notes.")]
+LogFile = Annotated[
+    Path | None, typer.Option("--log-file", help="Append messages and the time of each stage to this file.")
+]
 Settle = Annotated[bool | None, typer.Option("--settle", help="Match the variances of the model by simulating it.")]
 
 # Flags that are also keys of a TOML file, by their name there: type, help, name of the value.
@@ -73,7 +102,9 @@ def takes(*tables: Table) -> Callable[[Callable], Callable]:
         for panel, table in PANELS.items():
             for name, (kind, text, metavar) in table.items() if table in tables else ():
                 flag = FLAGS.get(name, "--" + name.replace("_", "-"))
-                option = typer.Option(flag, help=text, rich_help_panel=panel, metavar=metavar)
+                option = typer.Option(
+                    flag, help=text, rich_help_panel=panel, metavar=metavar, autocompletion=complete(name)
+                )
                 annotation = Annotated[kind | None, option]
                 parameters.append(
                     inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=annotation)
@@ -82,3 +113,21 @@ def takes(*tables: Table) -> Callable[[Callable], Callable]:
         return command
 
     return add
+
+
+def heard(command: Callable) -> Callable:
+    """Give a command that works for long the flags `--quiet` and `--log-file`."""
+    signature: Any = inspect.signature(command)
+    more = {"quiet": (Quiet, False), "log_file": (LogFile, None)}
+
+    @wraps(command)
+    def run(*args: Any, quiet: bool = False, log_file: Path | None = None, **given: Any) -> Any:
+        with reporting(quiet, log_file):
+            return command(*args, **given)
+
+    added = [
+        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=kind)
+        for name, (kind, default) in more.items()
+    ]
+    vars(run)["__signature__"] = signature.replace(parameters=[*signature.parameters.values(), *added])
+    return run

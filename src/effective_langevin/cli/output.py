@@ -1,11 +1,17 @@
 """What the commands print: words and tables for people, JSON for machines, one line for an error."""
 
 import json
+import logging
 import os
 import re
+import shlex
+import shutil
 import sys
-from collections.abc import Iterable
-from contextlib import suppress
+import textwrap
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
+from importlib.metadata import version
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
@@ -14,6 +20,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from .._core.errors import ArgumentError
+from .._core.progress import LOGGER
 
 if TYPE_CHECKING:
     from ..validate import Validation
@@ -54,13 +61,67 @@ def in_flags(text: str) -> str:
     return re.sub(_MOBILITY, lambda match: "--mobility " + re.sub(r"\B(?=[A-Z])", "-", match[1]).lower(), text)
 
 
+_quiet: ContextVar[bool] = ContextVar("quiet", default=False)
+_WIDEST = 100  # columns that are still easy to read
+
+
+def is_quiet() -> bool:
+    """Whether only results and errors are wanted."""
+    return _quiet.get()
+
+
+@contextmanager
+def reporting(quiet: bool, log_file: Path | None) -> Iterator[None]:
+    """Leave out progress and notes, or keep messages and the time of every stage in a file, while a command runs."""
+    handler = logging.NullHandler() if log_file is None else logging.FileHandler(log_file, encoding="utf-8")
+    handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s"))
+    token, before = _quiet.set(quiet), LOGGER.level
+    LOGGER.addHandler(handler)
+    if log_file is not None:
+        LOGGER.setLevel(logging.INFO)
+    try:
+        LOGGER.info("effective-langevin %s: %s", version("effective-langevin"), shlex.join(sys.argv[1:]))
+        yield
+    except BaseException as error:
+        LOGGER.error("%s", error or type(error).__name__)
+        raise
+    finally:
+        _quiet.reset(token)
+        LOGGER.setLevel(before)
+        LOGGER.removeHandler(handler)
+        handler.close()
+
+
+def announce(text: str) -> None:
+    """Say what begins, to a person who waits at a terminal."""
+    LOGGER.info("%s", text)
+    if not is_quiet() and sys.stderr.isatty():
+        _write(sys.stderr, f"{_visible(text)} ...\n")
+
+
 def say(text: str) -> None:
-    """Print a text as it is."""
-    _write(sys.stdout, _visible(text) + "\n")
+    """Print a text: as it is into a file or pipe, with lines broken between words on a terminal."""
+    text = _visible(text)
+    _write(sys.stdout, (_wrap(text) if sys.stdout.isatty() else text) + "\n")
+
+
+def _wrap(text: str) -> str:
+    """Break lines that are wider than the terminal between words; a broken line goes on under its first word."""
+    width = min(shutil.get_terminal_size((80, 24)).columns, _WIDEST)
+    unbroken: dict[str, Any] = {"break_long_words": False, "break_on_hyphens": False}
+    lines = []
+    for line in text.split("\n"):
+        margin = " " * (len(line) - len(line.lstrip()))
+        lines += textwrap.wrap(line, width, subsequent_indent=margin, **unbroken) or [""]
+    return "\n".join(lines)
 
 
 def complain(kind: str, text: str) -> None:
-    """Print one line on the error stream."""
+    """Print one line on the error stream; a note only if it is wanted."""
+    if kind != "Error":
+        LOGGER.log(logging.WARNING if kind == "Warning" else logging.INFO, "%s", text)
+    if kind == "Note" and is_quiet():
+        return
     stream = Console(stderr=True)
     with stream.capture() as captured:
         stream.print(f"[bold {'red' if kind == 'Error' else 'yellow'}]{kind}:[/] ", end="")
@@ -102,6 +163,7 @@ def tell(content: Any) -> None:
 def show_validation(validation: "Validation", metrics: dict[str, float], folder: Path | None, as_json: bool) -> None:
     """Print the verdict and the metrics, and where the files are."""
     sentences = validation.verdict.sentences
+    LOGGER.info("%s", sentences[0])
     if as_json:
         where = {} if folder is None else {"folder": str(folder), "report": str(folder / "report.html")}
         tell({**where, "level": validation.verdict.level, "verdict": sentences, "metrics": metrics})

@@ -205,6 +205,9 @@ def forecast_from(
     the memory: only the leads asked for are kept.
     """
     key, frames = keys.key_from_seed(seed), int(steps[-1])
+    size, one = float(len(states)) * members * len(steps), float(members) * (frames + 1)
+    hint = "Ask for fewer members, fewer starts or shorter leads."
+    checks.fits_in_memory(8.0 * model.dimension * max(size, one), f"{max(size, one):.3g} states of a forecast", hint)
     block = max(1, int(_MOST_VALUES / (members * (frames + 1) * model.dimension)))
     parts = []
     for number, first in enumerate(range(0, len(states), block)):

@@ -192,7 +192,9 @@ def _count_frames(duration: float, dt: float, members: int, size: int) -> int:
     """Return the number of samples after the first; refuse paths that this machine cannot hold."""
     samples = duration / dt + 1
     hint = "Ask for fewer members, a shorter duration or a longer dt."
-    checks.fits_in_memory(_COPIES * 8.0 * samples * members * size, f"{members} paths of {samples:.3g} samples", hint)
+    checks.fits_in_memory(
+        _COPIES * 8.0 * samples * members * size, f"{count(members, 'path')} of {samples:.3g} samples", hint
+    )
     return max(1, round(duration / dt))
 
 
