@@ -69,6 +69,7 @@ def state_dependent(demo: Demo, series: el.TimeSeries, seed: int, facts: dict) -
     result = el.validate(model, series, seed=seed + 1, **demo.validation)
     facts["validation_seconds"] = time.monotonic() - started
     facts |= {f"validate.{k}": v for k, v in result.metrics.items()}
+    facts["members_left"] = len(result.paths.segments)
     facts |= {"step": model.automatic_step(), "training_steps": model.score.diagnostics["training_steps"]}
     return model, result
 
