@@ -110,11 +110,11 @@ def test_every_module_can_be_imported():
 def test_importing_takes_less_than_two_seconds():
     """Of processor time; on a slow or busy machine, two and a half times as long as equinox.
 
-    Other work on the machine adds to both, so that each is measured right after the other, and the best of five counts.
+    Other work on the machine adds to both, so that each is measured right after the other; one of five must do.
     """
     codes = (TIMED, TIMED.replace("effective_langevin", "equinox"))
-    pairs = [[in_a_fresh_interpreter(code) for code in codes] for _ in range(5)]
-    assert min(ours for ours, _ in pairs) < 2.0 or min(ours / equinox for ours, equinox in pairs) < 2.5
+    pairs = ([in_a_fresh_interpreter(code) for code in codes] for _ in range(5))
+    assert any(ours < 2.0 or ours / equinox < 2.5 for ours, equinox in pairs)
 
 
 def test_importing_and_evaluating_a_system_do_not_change_the_configuration_of_jax(fresh):
