@@ -17,7 +17,7 @@ import numpy as np
 from scipy.signal import lfilter
 
 import effective_langevin as el
-from benchmarks.verdict import PROCESSES, Process, _blurred, linear
+from benchmarks.replicas import PROCESSES, Process, blurred, linear
 from effective_langevin.validate.findings.notes import HELD_OUT_CHANCE
 
 RESULTS = Path(__file__).parent / "results" / "held_out.json"
@@ -44,7 +44,7 @@ def _with_memory(size: int, seed: int) -> el.TimeSeries:
 def pair(truth: str, process: Process, size: int, seed: int) -> tuple[el.TimeSeries, Any]:
     """Return a series, and the mobility strategy that is asked for (None: chosen)."""
     if truth == "blurred":
-        return _blurred(process, size, seed), el.QuadraticVariation()
+        return blurred(process, size, seed), el.QuadraticVariation()
     if truth == "memory":
         return _with_memory(size, seed), None
     return process.simulate(size, seed), el.QuadraticVariation(lag=4) if truth == "biased" else None

@@ -1,190 +1,67 @@
-"""Is the verdict right? Replicas of known truth: `python -m benchmarks.verdict [--replicas N] [SIZE ...]`.
+"""Is the verdict right? Replicas of known truth: `python -m benchmarks.verdict [--processes N] [SIZE ...]`.
 
 Every case pairs data with a model whose truth is known: the right one, one that is wrong in a known way, or data that
-no model of this kind can be right about. Models are exact, not fitted, except where a fit is what goes wrong (blurred
-and noisy data of linear processes). Sizes are effective samples, T / (2 x integral time). Writes counts of levels to
-`benchmarks/results/verdict.json` and a table to `verdict.md` beside it.
+no model of this kind can be right about. Models are exact, but for "right, fitted" (linear processes, Gaussian score),
+"right, learned" (wells by `el.fit` with all its defaults), and blurred and noisy data of linear processes, where a fit
+is what goes wrong. Sizes are effective samples, T / (2 x integral time).
+
+Replicas run in turns of all cells, longest first, each in one of N processes of one thread. Every answer is written at
+once to `verdict.jsonl` beside the results, with a fingerprint of the code; the same command continues from there and
+leaves out what another state of the code found. Counts of levels go to `benchmarks/results/verdict.json` and a table to
+`verdict.md`. Needs nothing but numpy, scipy, JAX, equinox, optax and safetensors.
 """
 
 import argparse
+import hashlib
 import json
+import multiprocessing
+import os
+import tempfile
 import time
 import warnings
 from collections import Counter
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-import equinox as eqx
-import jax.numpy as jnp
 import numpy as np
-from scipy.linalg import expm, solve_continuous_lyapunov
 
 import effective_langevin as el
-from effective_langevin.estimate.score import Score, ScoreFit
-from effective_langevin.estimate.space import StateSpace
 from effective_langevin.validate.findings.verdict import ORDER
 
+from .replicas import PROCESSES, pair
+
 RESULTS = Path(__file__).parent / "results" / "verdict.json"
-# Effective samples: replicas of each process with the right model, and with each that is wrong.
-SIZES = {300: (60, 8), 2000: (40, 8), 100_000: (12, 2)}
-SHORT, SHORT_REPLICAS = 30, 20
-SEEDS, SEEDED = 3, 3  # seeds of one replica, and replicas that are repeated with them
-RECORDS = {30: 1, 300: 1, 2000: 4, 100_000: 50}
-DT = 0.4
-STEEPNESS, TILT = 0.5, 0.2
+SHORT = 30
+SIZES = (300, 2000, 100_000)  # effective samples
+# Replicas of each process at these sizes; a bound of 2 % at 95 % needs 150 in all.
+REPLICAS = {
+    "right": (60, 60, 20),
+    "right, fitted": (60, 40, 10),
+    "right, learned": (40, 24, 6),
+    "wrong closure": (40, 40, 5),
+    "wrong density": (40, 40, 5),
+    "non-stationary": (20, 20, 3),
+    "blurred": (40, 40, 5),
+    "noisy": (40, 40, 5),
+}
+SHORT_REPLICAS, CHUNK = 40, 10
+SEEDS, SEEDED = 3, 4  # seeds of one replica, and replicas that are repeated with them
 MEASURED = ("probability", "covariance", "correlation time", "correlation")
 
 
-class WellScore(eqx.Module):
-    """Standardised score of exp(-U), U = k (x^2 - 1)^2 + b x in each variable."""
-
-    mean: Any
-    std: Any
-
-    def __call__(self, y):
-        x = self.mean + self.std * y
-        return -self.std * (4 * STEEPNESS * x * (x**2 - 1) + TILT)
+Cell = tuple[str, str, int]
 
 
-@dataclass(frozen=True, eq=False)
-class Process:
-    """dx = Phi s(x) dt + sqrt(2) sym(Phi)^(1/2) dW with the score of a Gaussian or of wells in every variable."""
-
-    phi: np.ndarray
-    covariance: np.ndarray
-    mean: np.ndarray
-    wells: bool
-    time: float  # the longest integral time
-
-    def simulate(self, size: int, seed: int, dt: float = DT) -> el.TimeSeries:
-        """Paths with so many effective samples in all."""
-        records = RECORDS[size]
-        frames = int(np.ceil(2 * self.time * size / dt / records))
-        if self.wells:
-            paths = self.model().simulate(
-                (frames + 40) * dt, dt=dt, members=records, seed=seed, step=0.02, stepper=el.StochasticHeun()
-            )
-            return el.TimeSeries([s[41:] for s in paths.segments], dt)
-        rng, rate = np.random.default_rng(seed), self.phi @ np.linalg.inv(self.covariance)
-        advance = expm(-rate * dt)
-        noise = np.linalg.cholesky(self.covariance - advance @ self.covariance @ advance.T)
-        root = np.linalg.cholesky(self.covariance)
-        state = rng.normal(size=(records, len(rate))) @ root.T
-        paths = np.empty((frames, *state.shape))
-        kicks = rng.normal(size=paths.shape) @ noise.T
-        for frame, kick in zip(paths, kicks):
-            frame[:] = state
-            state = state @ advance.T + kick
-        return el.TimeSeries(np.swapaxes(paths, 0, 1), dt)
-
-    def model(self, clock: float = 1.0, width: float = 1.0, gaussian: bool = False) -> el.LangevinModel:
-        """Return the exact model, with a mobility `clock` times and Gaussian variances `width` times too large."""
-        size, std = len(self.phi), np.sqrt(np.diagonal(self.covariance))
-        standard = width * self.covariance / np.outer(std, std)
-        function = Score.linear(np.linalg.inv(standard))
-        if self.wells and not gaussian:
-            network = WellScore(jnp.asarray(self.mean, jnp.float32), jnp.asarray(std, jnp.float32))
-            ends = np.full(size, 6.0)
-            function = Score.learned(network, np.linalg.inv(standard), -ends, ends)
-        phi = clock * self.phi
-        rng = np.random.default_rng(0)
-        return el.LangevinModel(
-            standardizer=el.Standardizer(self.mean, std),
-            score=ScoreFit(function, 0.0, -np.eye(size), 0.0, standard),
-            mobility=el.Mobility(phi, np.zeros_like(phi), "exact", np.repeat(phi[None], 3, 0)),
-            dt=DT,
-            names=tuple(f"x{i + 1}" for i in range(size)),
-            units=("",) * size,
-            time_unit="",
-            states=rng.multivariate_normal(self.mean, self.covariance, 400),
-            space=StateSpace((None,) * size),
-        )
-
-
-def linear(size: int) -> Process:
-    """A linear process in `size` variables with circulation."""
-    rng = np.random.default_rng(size)
-    rate = np.diag(np.linspace(1.0, 1.5, size)) + 0.5 * np.triu(rng.normal(size=(size, size)), 1)
-    rate -= 0.5 * np.tril(rate.T, -1)
-    covariance = solve_continuous_lyapunov(rate, 2 * np.eye(size))
-    times = np.diagonal(np.linalg.inv(rate) @ covariance) / np.diagonal(covariance)
-    return Process(rate @ covariance, covariance, np.zeros(size), False, float(times.max()))
-
-
-def wells(size: int) -> Process:
-    """Two shallow wells in each variable, with circulation between the first two."""
-    x = np.linspace(-4, 4, 4001)
-    weights = np.exp(-STEEPNESS * (x**2 - 1) ** 2 - TILT * x)
-    mean = float(np.average(x, weights=weights))
-    variance = float(np.average((x - mean) ** 2, weights=weights))
-    phi = np.eye(size)
-    if size > 1:
-        phi[0, 1], phi[1, 0] = -0.5, 0.5
-    return Process(phi, variance * np.eye(size), np.full(size, mean), True, 1.1)
-
-
-PROCESSES: dict[str, Callable[[], Process]] = {
-    "linear 1": lambda: linear(1),
-    "linear 2": lambda: linear(2),
-    "linear 5": lambda: linear(5),
-    "wells 1": lambda: wells(1),
-    "wells 3": lambda: wells(3),
-}
-
-
-def _drifting(series: el.TimeSeries) -> el.TimeSeries:
-    """Add a trend of one standard deviation to the first variable, over the whole of the series."""
-    total, done, std, parts = series.n_samples, 0, series.stacked()[:, 0].std(), []
-    for segment in series.segments:
-        moved = segment.copy()
-        moved[:, 0] += std * ((done + np.arange(len(segment))) / total - 0.5)
-        parts.append(moved)
-        done += len(segment)
-    return series.with_segments(parts)
-
-
-def _blurred(process: Process, size: int, seed: int) -> el.TimeSeries:
-    """Each sample is the mean over one sampling interval."""
-    fine = process.simulate(size, seed, DT / 4)
-    parts = [s[: len(s) // 4 * 4].reshape(-1, 4, s.shape[1]).mean(axis=1) for s in fine.segments]
-    return el.TimeSeries(parts, DT)
-
-
-def _noisy(series: el.TimeSeries, seed: int) -> el.TimeSeries:
-    rng, std = np.random.default_rng(seed + 10**6), series.stacked().std(axis=0)
-    return series.map(lambda x: x + 0.5 * std * rng.normal(size=x.shape))
-
-
-def _fitted(series: el.TimeSeries, process: Process, mobility: Any = None) -> el.LangevinModel:
-    """Return what a plain fit makes of a linear process; wells keep their exact model."""
-    if process.wells:
-        return process.model()
-    return el.fit(series, score=el.Gaussian(), mobility=mobility or el.LogCorrelation(), check="off")
-
-
-def pair(truth: str, process: Process, size: int, seed: int) -> tuple[el.LangevinModel, el.TimeSeries]:
-    """Return a model and the data it is compared with."""
-    if truth == "blurred":
-        series = _blurred(process, size, seed)
-        return _fitted(series, process), series
-    series = process.simulate(size, seed)
-    if truth == "noisy":
-        series = _noisy(series, seed)
-        return _fitted(series, process), series
-    if truth == "right, fitted":
-        return _fitted(series, process, el.IntegratedResponse()), series
-    if truth == "non-stationary":
-        return process.model(), _drifting(series)
-    if truth == "wrong closure":
-        return process.model(clock=1.6), series
-    if truth == "wrong density":
-        return process.model(width=1.0 if process.wells else 1.6, gaussian=process.wells), series
-    return process.model(), series
-
-
-TRUTHS = ("right", "right, fitted", "wrong closure", "wrong density", "non-stationary", "blurred", "noisy")
+def cells(sizes: Iterable[int], truths: Iterable[str], names: Iterable[str]) -> Iterator[tuple[Cell, int]]:
+    """Yield every cell (truth, process, size) with its number of replicas."""
+    for size in sizes:
+        for truth in ["too short"] if size == SHORT else truths:
+            for name in names:
+                only = {"right, fitted": "linear", "right, learned": "wells"}.get(truth, "")
+                if name.startswith(only):
+                    count = SHORT_REPLICAS if size == SHORT else REPLICAS[truth][SIZES.index(size)]
+                    yield (truth, name, size), count
 
 
 def judge(model: el.LangevinModel, series: el.TimeSeries, seed: int) -> dict[str, Any]:
@@ -207,37 +84,47 @@ def judge(model: el.LangevinModel, series: el.TimeSeries, seed: int) -> dict[str
     }
 
 
-def measure(truth: str, name: str, size: int, replicas: int) -> dict[str, Any]:
-    """Return counts over replicas, and how often three seeds agree."""
-    process, started = PROCESSES[name](), time.monotonic()
-    found, agreed, seeded = [], 0, 0
-    for replica in range(replicas):
-        model, series = pair(truth, process, size, 1000 * size + replica)
-        runs = [judge(model, series, seed) for seed in range(SEEDS if replica < SEEDED and size < 10_000 else 1)]
-        found.append(runs[0])
-        if len(runs) > 1:
-            seeded += 1
-            agreed += len({r["level"] for r in runs}) == 1 or all(r["border"] for r in runs)
-    levels = Counter(r["level"] for r in found)
+def run_replica(truth: str, name: str, size: int, replica: int) -> dict[str, Any]:
+    """Return the verdict on one replica, and for some of them whether three seeds agree."""
+    started = time.monotonic()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model, series = pair(truth, PROCESSES[name](), size, 1000 * size + replica)
+    seeds = SEEDS if replica < SEEDED and size < 10_000 else 1
+    first, *others = [judge(model, series, seed) for seed in range(seeds)]
+    alike = len({r["level"] for r in (first, *others)}) == 1 or all(r["border"] for r in (first, *others))
+    again = {"seeds_agree": alike} if others else {}
+    seconds = (time.monotonic() - started) / seeds
+    return {"cell": [truth, name, size], "replica": replica, **first, **again, "seconds": seconds}
+
+
+def run_chunk(chunk: tuple[Cell, list[int]]) -> list[dict[str, Any]]:
+    (truth, name, size), replicas = chunk
+    return [run_replica(truth, name, size, replica) for replica in replicas]
+
+
+def summarise(found: list[dict[str, Any]]) -> dict[str, Any]:
+    """Return counts over the replicas of one cell."""
+    levels, seeded = Counter(r["level"] for r in found), [r["seeds_agree"] for r in found if "seeds_agree" in r]
+    sizes = {k: [r["largest"][k] for r in found if k in r["largest"]] for k in MEASURED}
+    noticed = {k: [r["detectable"][k] for r in found if k in r["detectable"]] for k in MEASURED}
     return {
-        "replicas": replicas,
+        "replicas": len(found),
         **{level: levels[level] for level in ORDER},
         "border": sum(r["border"] for r in found),
-        "seeds_agree": agreed,
-        "seeds_tried": seeded,
+        "seeds_agree": sum(seeded),
+        "seeds_tried": len(seeded),
         "blamed": dict(Counter(name for r in found for name in r["blamed"])),
-        "mean_largest": {k: float(np.mean([r["largest"][k] for r in found if k in r["largest"]])) for k in MEASURED},
-        "detectable": {
-            k: float(np.median([r["detectable"][k] for r in found if k in r["detectable"]])) for k in MEASURED
-        },
+        "mean_largest": {k: float(np.mean(v)) for k, v in sizes.items() if v},
+        "detectable": {k: float(np.median(v)) for k, v in noticed.items() if v},
         "runs": [{k: r[k] for k in ("level", "detectable")} for r in found],
-        "seconds_per_run": (time.monotonic() - started) / (replicas + (SEEDS - 1) * seeded),
+        "seconds_per_run": float(np.median([r["seconds"] for r in found])),
     }
 
 
 def above_detectable(results: dict[str, Any]) -> None:
     """Count replicas whose true error, as the largest size shows it, is above what they say they can detect."""
-    for truth in TRUTHS:
+    for truth in REPLICAS:
         for name in PROCESSES:
             reference = results.get(f"{truth} | {name} | {max(SIZES)}")
             for size in SIZES:
@@ -245,7 +132,7 @@ def above_detectable(results: dict[str, Any]) -> None:
                 if cell is None or reference is None or "runs" not in cell:
                     continue
                 true = reference["mean_largest"]
-                seen = [r for r in cell["runs"] if any(true[k] > r["detectable"].get(k, np.inf) for k in MEASURED)]
+                seen = [r for r in cell["runs"] if any(true[k] > r["detectable"].get(k, np.inf) for k in true)]
                 cell["above_detectable"] = len(seen)
                 cell["above_detectable_good"] = sum(r["level"] == "good" for r in seen)
 
@@ -265,7 +152,7 @@ def table(results: dict[str, Any]) -> str:
         "good though off",
     ]
     lines = [f"| {' | '.join(head)} |", "|---" * len(head) + "|"]
-    for truth in (*TRUTHS, "too short"):
+    for truth in (*REPLICAS, "too short"):
         for size in (SHORT, *SIZES):
             cells = [c for key, c in results.items() if key.split(" | ")[0] == truth and key.endswith(f"| {size}")]
             if not cells:
@@ -280,34 +167,96 @@ def table(results: dict[str, Any]) -> str:
     return "\n".join(lines) + "\n"
 
 
+def fingerprint() -> str:
+    """Return a hash of the package and of the benchmarks: answers of two states of the code are never mixed."""
+    files = [*sorted(Path(el.__file__).parent.rglob("*.py")), *sorted(Path(__file__).parent.glob("*.py"))]
+    return hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()[:12]
+
+
+def read_answers(log: Path, code: str) -> dict[tuple[Cell, int], dict[str, Any]]:
+    """Return what this state of the code has found, by cell and replica; a line that was cut short is left out."""
+    found = {}
+    for line in log.read_text().splitlines() if log.exists() else []:
+        answer = json.loads(line) if line.endswith("}") else {}
+        if answer.get("code") == code:
+            truth, name, size = answer["cell"]
+            found[(truth, name, size), answer["replica"]] = answer
+    return found
+
+
+def plan(wanted: Iterable[tuple[Cell, int]], done: Iterable[tuple[Cell, int]]) -> list[tuple[Cell, list[int]]]:
+    """Return chunks of replicas still to run: in turns over all cells, in each turn the longest series first."""
+    done, chunks = set(done), []
+    for cell, count in sorted(wanted, key=lambda entry: (-entry[0][2], entry[0][0] != "right, learned")):
+        size = 1 if cell[2] == max(SIZES) or cell[0] == "right, learned" else CHUNK
+        missing = [r for r in range(count) if (cell, r) not in done]
+        parts = [missing[i : i + size] for i in range(0, len(missing), size)]
+        chunks += [(k / len(parts), cell, p) for k, p in enumerate(parts)]
+    return [(cell, replicas) for _, cell, replicas in sorted(chunks, key=lambda chunk: chunk[0])]
+
+
+def run_all(chunks: list[tuple[Cell, list[int]]], processes: int, seconds: float) -> Iterator[list[dict[str, Any]]]:
+    """Yield the answers of chunks as they come, from processes of one thread each; stop when the time is over."""
+    compiled = Path(tempfile.gettempdir()) / "effective-langevin-verdict"
+    one = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "JAX_PLATFORMS": "cpu"}
+    kept = {"JAX_COMPILATION_CACHE_DIR": str(compiled), "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0.1"}
+    os.environ.update({**kept, **os.environ, **one})
+    started, context = time.monotonic(), multiprocessing.get_context("spawn")
+    with context.Pool(processes, _take_a_core, (context.Value("i", 0),)) as pool:
+        answers = pool.imap_unordered(run_chunk, chunks)
+        for _ in chunks:
+            try:
+                yield answers.next(timeout=max(0.1, seconds - (time.monotonic() - started)))
+            except multiprocessing.TimeoutError:
+                return
+
+
+def _take_a_core(taken: Any) -> None:
+    with taken.get_lock():
+        taken.value += 1
+        cores = sorted(os.sched_getaffinity(0))
+        os.sched_setaffinity(0, {cores[taken.value % len(cores)]})
+
+
+def write_results(found: Iterable[dict[str, Any]], out: Path, code: str) -> None:
+    """Summarise all answers: counts by cell, and the table."""
+    by_cell: dict[str, list[dict[str, Any]]] = {}
+    for answer in sorted(found, key=lambda a: a["replica"]):
+        by_cell.setdefault(" | ".join(map(str, answer["cell"])), []).append(answer)
+    results = {key: summarise(answers) for key, answers in sorted(by_cell.items())}
+    above_detectable(results)
+    for cell in results.values():
+        del cell["runs"]
+    out.write_text(json.dumps({"code": code, "cells": results}, indent=1) + "\n")
+    out.with_suffix(".md").write_text(table(results))
+    print(table(results))
+
+
 def main() -> None:
     arguments = argparse.ArgumentParser(prog="python -m benchmarks.verdict", description=__doc__)
-    arguments.add_argument("sizes", nargs="*", type=int, help=f"effective samples (default: {SHORT} and {list(SIZES)})")
-    arguments.add_argument("--replicas", type=int, help="of each process and truth")
-    arguments.add_argument("--truths", nargs="*", default=[*TRUTHS])
-    arguments.add_argument("--processes", nargs="*", default=[*PROCESSES])
+    arguments.add_argument("sizes", nargs="*", type=int, help=f"effective samples (default: {SHORT} and {[*SIZES]})")
+    arguments.add_argument("--replicas", type=int, help="at most so many of each cell")
+    arguments.add_argument("--truths", nargs="*", default=[*REPLICAS])
+    arguments.add_argument("--systems", nargs="*", default=[*PROCESSES])
+    arguments.add_argument("--processes", type=int, default=1, help="how many run at once")
+    arguments.add_argument("--minutes", type=float, default=1e6, help="stop after so long; the same command continues")
     arguments.add_argument("--out", type=Path, default=RESULTS)
     given = arguments.parse_args()
-    results = json.loads(given.out.read_text()) if given.out.exists() else {}
-    for size in given.sizes or (SHORT, *SIZES):
-        truths = ["too short"] if size == SHORT else given.truths
-        for truth in truths:
-            for name in given.processes:
-                if truth == "right, fitted" and name.startswith("wells"):
-                    continue
-                wrong = not truth.startswith("right")
-                count = given.replicas or (SHORT_REPLICAS if size == SHORT else SIZES[size][wrong])
-                cell = measure(truth, name, size, count)
-                results[f"{truth} | {name} | {size}"] = cell
-                above_detectable(results)
-                print(truth, name, size, {k: cell[k] for k in ("replicas", *ORDER, "border", "blamed")}, flush=True)
-                given.out.write_text(json.dumps(results, indent=1) + "\n")
-    for cell in results.values():
-        if "above_detectable" in cell:
-            cell.pop("runs", None)
-    given.out.write_text(json.dumps(results, indent=1) + "\n")
-    given.out.with_suffix(".md").write_text(table(results))
-    print(table(results))
+    code, log = fingerprint(), given.out.with_suffix(".jsonl")
+    found = read_answers(log, code)
+    wanted = cells(given.sizes or (SHORT, *SIZES), given.truths, given.systems)
+    chunks = plan([(cell, min(count, given.replicas or count)) for cell, count in wanted], found)
+    total, done = sum(len(replicas) for _, replicas in chunks), 0
+    with log.open("a") as file:
+        for answers in run_all(chunks, given.processes, 60 * given.minutes):
+            for answer in answers:
+                file.write(json.dumps({"code": code, **answer}) + "\n")
+                found[tuple(answer["cell"]), answer["replica"]] = answer
+            file.flush()
+            done += len(answers)
+            print(f"{done} of {total} replicas", end="\r", flush=True)
+    write_results(found.values(), given.out, code)
+    print(f"{done} of {total} replicas that were missing are done.")
 
 
 if __name__ == "__main__":
