@@ -1,9 +1,10 @@
-"""`python -m benchmarks robustness [FAMILY ...] [--quick]`: hostile inputs, counted by what became of them.
+"""`python -m benchmarks robustness [FAMILY ...] [--quick] [--logs FOLDER]`: hostile inputs, and what became of them.
 
 Every case ends in one of five ways: a right answer, a refusal in one sentence, a wrong answer, a crash, a hang. A
 family is a function `(folder, count) -> iterator of Case`: it may write into `folder`, and `count` says how many seeded
 cases to make where the family can make any number. Register one in `FAMILIES`, as "module:function". The cases run in
-processes of their own, with a limit on time and memory, so that a crash ends only that case.
+processes of their own, with a limit on time and memory, so that a crash ends only that case. With `--logs` a run that
+was stopped continues where it was.
 """
 
 import argparse
@@ -84,8 +85,8 @@ def try_case(case: Case) -> tuple[str, str]:
     return ("wrong", "not refused") if case.expected == "refused" else ("right", "")
 
 
-def run_alone(family: str, count: int, start: int, log: Path) -> None:
-    """Run the cases of a family from number `start` on, in this process; write a line before and after each."""
+def run_alone(family: str, count: int, start: int, log: Path, only: frozenset[int] = frozenset()) -> None:
+    """Run the cases of a family from number `start` on, or `only` some, in this process; write a line around each."""
     warnings.simplefilter("ignore")
     import effective_langevin  # noqa: F401  (its memory does not count)
 
@@ -94,7 +95,7 @@ def run_alone(family: str, count: int, start: int, log: Path) -> None:
     resource.setrlimit(resource.RLIMIT_AS, (used + LIMIT_BYTES,) * 2)
     with tempfile.TemporaryDirectory() as folder, log.open("a", buffering=1) as out:
         for number, case in enumerate(find_cases(family, Path(folder), count)):
-            if number < start:
+            if number < start or (only and number not in only):
                 continue
             out.write(json.dumps({"number": number, "case": case.name}) + "\n")
             began = time.monotonic()
@@ -110,17 +111,25 @@ def _be_late(*_: Any) -> None:
     raise Late(f"no answer within {LIMIT_SECONDS} s")
 
 
-def measure(family: str, count: int) -> list[dict[str, Any]]:
-    """Run a family in child processes; a child that dies or does not answer costs the case in which it was."""
-    found: list[dict[str, Any]] = []
+def measure(family: str, count: int, logs: Path | None = None, again: bool = False) -> list[dict[str, Any]]:
+    """Run a family in child processes; a child that dies or does not answer costs the case in which it was.
+
+    What a log in the folder `logs` holds already is not run again, but for the faults in it with `again`.
+    """
     with tempfile.TemporaryDirectory() as folder:
-        log = Path(folder) / "log.jsonl"
+        log = (logs or Path(folder)) / f"{family.replace(' ', '_')}.jsonl"
+        log.parent.mkdir(exist_ok=True)
         log.touch()
+        found = read_log(log)
+        if again:
+            only = ",".join(str(line["number"]) for line in found if line["outcome"] not in ("right", "refused"))
+            if only:
+                _run_child([FAMILIES[family], str(count), "0", str(log), only], log)
+            return read_log(log)
         while True:
             start = found[-1]["number"] + 1 if found else 0
             code = _run_child([FAMILIES[family], str(count), str(start), str(log)], log)
-            lines = [json.loads(line) for line in log.read_text().splitlines()]
-            found = [line for line in lines if "outcome" in line]
+            lines, found = [json.loads(line) for line in log.read_text().splitlines()], read_log(log)
             if code == 0:
                 return found
             if not lines or "outcome" in lines[-1]:
@@ -130,6 +139,13 @@ def measure(family: str, count: int) -> list[dict[str, Any]]:
             found.append({**lines[-1], "outcome": outcome, "said": said, "seconds": 0.0})
             with log.open("a") as out:
                 out.write(json.dumps(found[-1]) + "\n")
+
+
+def read_log(log: Path) -> list[dict[str, Any]]:
+    """Return the last answer of each case that has one, by number."""
+    lines = [json.loads(line) for line in log.read_text().splitlines()]
+    last = {line["number"]: line for line in lines if "outcome" in line}
+    return [last[number] for number in sorted(last)]
 
 
 def _run_child(arguments: list[str], log: Path) -> int | None:
@@ -168,18 +184,22 @@ def table(results: dict[str, Any]) -> str:
 def main(arguments: list[str] | None = None) -> None:
     arguments = sys.argv[1:] if arguments is None else arguments
     if arguments[:1] == ["--alone"]:
-        family, count, start, log = arguments[1:]
-        run_alone(family, int(count), int(start), Path(log))
+        family, count, start, log, *only = arguments[1:]
+        run_alone(
+            family, int(count), int(start), Path(log), frozenset(map(int, ",".join(only).split(",") if only else ()))
+        )
         return
     parser = argparse.ArgumentParser(prog="python -m benchmarks robustness", description=__doc__)
     parser.add_argument("families", nargs="*", metavar="FAMILY", help=f"which ones: {', '.join(FAMILIES)}")
     parser.add_argument("--quick", action="store_true", help=f"{FEW} seeded cases a family, not {MANY}; not kept")
+    parser.add_argument("--logs", type=Path, metavar="FOLDER", help="keep the answers there, and continue from them")
+    parser.add_argument("--again", action="store_true", help="with --logs: only the cases that failed, once more")
     given = parser.parse_args(arguments)
     if unknown := set(given.families) - set(FAMILIES):
         parser.error(f"no family called {', '.join(sorted(unknown))}; there are {', '.join(FAMILIES)}")
     results = json.loads(RESULTS.read_text()) if RESULTS.exists() and not given.quick else {}
     for family in given.families or FAMILIES:
-        results[family] = count_outcomes(measure(family, FEW if given.quick else MANY))
+        results[family] = count_outcomes(measure(family, FEW if given.quick else MANY, given.logs, given.again))
         for fault in results[family]["faults"]:
             print(f"{family}, {fault['case']}: {fault['outcome']}: {fault['said']}", flush=True)
         if not given.quick:

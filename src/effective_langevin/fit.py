@@ -149,7 +149,7 @@ def fit(
     with (
         progress.shown() if show_progress else nullcontext(),
         checkpoints.kept_in(checkpoint) if checkpoint else nullcontext(),
-        singular_refused(),
+        singular_refused(forced or _tails_of(diagnosis)),
     ):
         checked = check_held_out, compare_estimators
         learned, closure, mobility = _learn(standard, score, mobility, standard_space, key, model_of, *checked)
@@ -226,6 +226,12 @@ def _diagnose(series: TimeSeries, check: str) -> tuple[Diagnosis | None, str]:
             raise DataError(f'{words} Pass check="warn" (--force on the command line) to fit it all the same.')
         warnings.warn(words, EstimateWarning, stacklevel=3)
     return diagnosis, " ".join(reasons)
+
+
+def _tails_of(diagnosis: Diagnosis | None) -> str:
+    """Return what the diagnosis says against the tails of the series, if anything."""
+    finding = diagnosis.finding("tails") if diagnosis else None
+    return f"{finding.meaning} {finding.advice}" if finding and finding.level == "warning" else ""
 
 
 def describe(strategy: Any) -> Any:

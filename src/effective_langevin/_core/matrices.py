@@ -12,16 +12,16 @@ _ROUNDING = 1e-9
 
 
 @contextmanager
-def singular_refused() -> Iterator[None]:
-    """Turn a matrix that the series leaves singular into a sentence about the series."""
+def singular_refused(reasons: str = "") -> Iterator[None]:
+    """Turn a matrix that the series leaves singular into a sentence about the series, with the reasons if known."""
     try:
         yield
     except np.linalg.LinAlgError as error:
-        raise DataError(
-            f"The series does not determine the model ({error}). A variable may be a combination of others, repeat "
-            "itself exactly, or hardly vary. `el.diagnose(series)` names redundant variables; drop them, or use "
-            "`preprocess=[el.preprocess.PCA(0.99)]`."
-        ) from error
+        guess = (
+            "A variable may be a combination of others, repeat itself exactly, or hardly vary. `el.diagnose(series)` "
+            "names redundant variables; drop them, or use `preprocess=[el.preprocess.PCA(0.99)]`."
+        )
+        raise DataError(f"The series does not determine the model ({error}). {reasons or guess}") from error
 
 
 def square_root(matrix: Matrix) -> Matrix:

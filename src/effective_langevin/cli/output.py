@@ -122,10 +122,13 @@ def complain(kind: str, text: str) -> None:
         LOGGER.log(logging.WARNING if kind == "Warning" else logging.INFO, "%s", text)
     if kind == "Note" and is_quiet():
         return
-    stream = Console(stderr=True)
-    with stream.capture() as captured:
-        stream.print(f"[bold {'red' if kind == 'Error' else 'yellow'}]{kind}:[/] ", end="")
-    _write(sys.stderr, captured.get() + _visible(in_flags(" ".join(str(text).split()))) + "\n")
+    head = f"{kind}: "
+    with suppress(OSError, ValueError):  # a stream that is full or closed does not stop the work
+        stream = Console(stderr=True)
+        with stream.capture() as captured:
+            stream.print(f"[bold {'red' if kind == 'Error' else 'yellow'}]{kind}:[/] ", end="")
+        head = captured.get()
+    _write(sys.stderr, head + _visible(in_flags(" ".join(str(text).split()))) + "\n")
 
 
 def _visible(text: str) -> str:

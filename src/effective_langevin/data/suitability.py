@@ -52,9 +52,10 @@ def refuse_dependent(series: TimeSeries) -> None:
     samples = series.stacked()[:: max(1, series.n_samples // (2 * _LOOKED_AT)), lines]
     centred = samples - samples[0]
     centred -= centred.mean(axis=0)
-    std = centred.std(axis=0)
-    if not lines or len(samples) < len(lines) or not (std > 0).all():
-        return  # a constant variable is refused elsewhere
+    with np.errstate(over="ignore", invalid="ignore"):
+        std = centred.std(axis=0)
+    if not lines or len(samples) < len(lines) or not ((std > 0) & np.isfinite(std)).all():
+        return  # a variable that is constant, or out of the range of float64, is refused elsewhere
     names, rows = [series.names[i] for i in lines], centred / std
     pivoted: Any = qr(np.linalg.qr(rows, mode="r"), mode="r", pivoting=True, check_finite=False)
     triangle, order = pivoted

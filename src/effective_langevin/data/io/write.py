@@ -12,6 +12,7 @@ from ..series import TimeSeries
 from .records import needs
 from .xarray import to_xarray
 
+_FAILURES = (OSError, RuntimeError)  # h5py turns a full disk into a RuntimeError when it closes a file
 _SUFFIXES = (".nc", ".zarr", ".h5", ".npz", ".csv", ".parquet")
 
 
@@ -49,8 +50,14 @@ def write(series: TimeSeries, path: Path, *, origin: str | None = None) -> None:
                 _write_arrays(series, data, temporary)
             else:
                 _write_table(series, data, temporary)
-    except OSError as error:
-        raise ArgumentError(f"Cannot write {path}: {error.strerror or error}.") from error
+    except _FAILURES as error:
+        raise _not_written(path, error) from error
+
+
+def _not_written(path: Path, error: Exception) -> ArgumentError:
+    """Return one sentence about a file that could not be written."""
+    reason = getattr(error, "strerror", None) or " ".join(str(error).split())
+    return ArgumentError(f"Cannot write {path}: {reason}.")
 
 
 def write_forecast(forecast: Any, path: Path) -> None:
@@ -64,8 +71,8 @@ def write_forecast(forecast: Any, path: Path) -> None:
             else:
                 needs("zarr", "zarr", path)
                 data.to_zarr(temporary, consolidated=False)
-    except OSError as error:
-        raise ArgumentError(f"Cannot write {path}: {error.strerror or error}.") from error
+    except _FAILURES as error:
+        raise _not_written(path, error) from error
 
 
 def _write_arrays(series: TimeSeries, data: Any, path: Path) -> None:
