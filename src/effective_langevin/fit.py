@@ -173,7 +173,7 @@ def _learn(
     together = (mobility or CLOSURES["both"]).learns_beside(score, series, space)
     learned = estimate_score(series, score, space, key=keys.named(key, "score"), velocities=together)
     choice, key = None, keys.named(key, "mobility")
-    trials = Trials(series, learned, space, partial(model_of, learned), key)
+    trials = Trials(series.excerpt(), learned, space, partial(model_of, learned), key)
     with progress.task("Inferring the mobility", 4) as tick:
         if mobility is None:
             mobility, choice = choose_closure(trials)
@@ -199,7 +199,8 @@ def _model_of(learned: ScoreFit, closure: ClosureFit, *, standardizer: Standardi
 
 def _kept_states(series: TimeSeries, seed: int) -> np.ndarray:
     """Draw the states of the data from which simulations start."""
-    return np.random.default_rng(seed).choice(series.stacked(), min(_KEPT_STATES, series.n_samples), replace=False)
+    rows = np.random.default_rng(seed).choice(series.n_samples, min(_KEPT_STATES, series.n_samples), replace=False)
+    return series.stacked_rows()[rows]
 
 
 def _default_score(space: StateSpace) -> ScoreStrategy:

@@ -28,5 +28,9 @@ class DivergenceError(EffectiveLangevinError, ArithmeticError):
     """Every member of a simulation left the finite numbers."""
 
 
+class ClusterError(EffectiveLangevinError):
+    """The scheduler or the workers of a cluster are gone."""
+
+
 class EstimateWarning(UserWarning):
     """An estimate was made, but there is evidence that it should not be trusted blindly."""

@@ -15,7 +15,7 @@ _MANY_TURNS, _PREFERENCE = 3, 0.3
 
 def choose_period(series: TimeSeries, column: int, period: float | None) -> float:
     """Return the period asked for, or 360 for a variable in degrees and 2 pi otherwise; refuse what cannot be."""
-    name, unit, x = series.names[column], series.units[column], series.stacked()[:, column]
+    name, unit, x = series.names[column], series.units[column], series.excerpt().stacked()[:, column]
     low, high = float(x.min()), float(x.max())
     in_degrees = unit.strip().lower().startswith(("deg", "°"))
     looks = not unit and period is None and low >= -_DEGREES / 2 and high <= _DEGREES and high - low > 0.8 * _DEGREES
@@ -30,7 +30,7 @@ def choose_period(series: TimeSeries, column: int, period: float | None) -> floa
 def find_unwrapped(series: TimeSeries) -> dict[str, float]:
     """Find variables without a period that go through many turns of 2 pi or 360 and prefer some angles."""
     found = {}
-    for name, period, x in zip(series.names, series.periods, series.stacked().T):
+    for name, period, x in zip(series.names, series.periods, series.excerpt().stacked().T):
         for turn in (_TURN, _DEGREES) if period is None else ():
             phase = np.exp(2j * np.pi * x / turn)
             if np.ptp(x) > _MANY_TURNS * turn and max(abs(phase.mean()), abs((phase**2).mean())) > _PREFERENCE:
@@ -40,7 +40,9 @@ def find_unwrapped(series: TimeSeries) -> dict[str, float]:
 
 def lowest(series: TimeSeries) -> Vector:
     """Return where the period of each angle begins: at zero if all its samples are >= 0, else half a period below."""
-    low = np.min([segment.min(axis=0) for segment in series.segments], axis=0)
+    if not any(series.periods):
+        return np.zeros(series.dimension)
+    low = np.min([block.min(axis=0) for block in series.blocks()], axis=0)
     return np.array([0.0 if period is None or x >= 0 else -period / 2 for period, x in zip(series.periods, low)])
 
 
@@ -61,7 +63,7 @@ def unfold(series: TimeSeries) -> TimeSeries:
     """Bring every angle into the period that begins where samples are rarest, so that few paths jump."""
     if not any(series.periods):
         return series
-    samples = series.stacked()
+    samples = series.excerpt().stacked()
     begin = [period * _find_rarest(x / period % 1) if period else 0.0 for x, period in zip(samples.T, series.periods)]
     return wrap(series, begin)
 

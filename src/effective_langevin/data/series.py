@@ -1,7 +1,7 @@
 """`TimeSeries`: uniformly sampled, possibly with gaps, possibly several records of one process."""
 
 import copy
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,7 +11,9 @@ from .._core import checks, html
 from .._core.errors import DataError
 from .._core.format import count, typeset, with_unit
 from .._core.types import Paths, Samples
+from . import lazy
 from .fields import summarize
+from .segments import as_records, check_orientation, split_at_gaps
 
 _DT_HINT = "It is the sampling interval of the series, in your unit of time: TimeSeries(values, dt=0.1)."
 
@@ -32,7 +34,8 @@ class TimeSeries:
     ----------
     values : array (time, var) or (member, time, var), list of arrays (time, var), or labelled data
         Samples of one record, of members of equal length, or of records of any length. NaN marks missing samples. A
-        DataFrame, DataArray or Dataset is read as by `el.read`, with its names and times.
+        DataFrame, DataArray or Dataset is read as by `el.read`, with its names and times. An array of dask, zarr or
+        h5py, or a memory map, of more than 2^24 numbers stays where it is and is read by blocks.
     dt : float
         Sampling interval, in your unit of time.
     names : list of str, optional
@@ -51,7 +54,7 @@ class TimeSeries:
     Attributes
     ----------
     segments : tuple of arrays (time, var)
-        Stretches without gaps.
+        Stretches without gaps. Of a series that is read by blocks: objects with a length, a shape and rows by slices.
     starts : tuple of float
         Time at which each segment begins.
     records : tuple of int
@@ -101,10 +104,10 @@ class TimeSeries:
             return
         dt = checks.positive_number("dt", dt, _DT_HINT)
         checks.sensible_number("dt", dt, "Choose another unit of time.")
-        records = _as_records(values)
+        records = as_records(values)
         check_orientation(records, named=names is not None)
         origins = checks.number_or_numbers("start", start, len(records), "record")
-        segments, places = _split_at_gaps(records)
+        segments, places = split_at_gaps(records)
         samples, width = sum(len(s) for s in segments), records[0].shape[1]
         checks.enough_samples(samples, 2, "a time series")
         vars(self).update(
@@ -161,9 +164,54 @@ class TimeSeries:
         -------
         array (sample, var)
         """
-        if len(self.segments) == 1:
-            return self.segments[0] if dtype is None else self.segments[0].astype(dtype, copy=False)
-        return np.concatenate(self.segments, dtype=dtype, casting="same_kind")
+        return np.asarray(self.stacked_rows(dtype))
+
+    def stacked_rows(self, dtype: Any = None) -> Any:
+        """Return the samples of all segments in one array, or as rows that are read by blocks.
+
+        Parameters
+        ----------
+        dtype : dtype, optional
+            Precision of the result. Default: that of the samples.
+
+        Returns
+        -------
+        array (sample, var), or what has its length, its shape and its rows by slices
+        """
+        return lazy.joined(self.segments, dtype)
+
+    @property
+    def is_lazy(self) -> bool:
+        """Whether the samples stay where they are stored, and are read by blocks."""
+        return any(lazy.is_lazy(s) for s in self.segments)
+
+    def blocks(self) -> Iterator[Samples]:
+        """Yield all samples in order: in memory at once, otherwise in the blocks in which they are read.
+
+        Yields
+        ------
+        array (sample, var)
+        """
+        yield from lazy.blocks_of(self.segments)
+
+    def excerpt(self, samples: int | None = None) -> "TimeSeries":
+        """Return equal stretches of a series that is read by blocks, spread evenly, in memory.
+
+        Parameters
+        ----------
+        samples : int, optional
+            How many samples to keep at most. Default: 2^22 numbers; all of a series that is in memory.
+
+        Returns
+        -------
+        TimeSeries
+        """
+        if samples is None and not self.is_lazy:
+            return self
+        most = samples or max(1, lazy.MOST_NUMBERS // 4 // self.dimension)
+        found = lazy.stretches(self.segments, checks.integer_at_least("samples", most, 1))
+        places = [(self.records[k], self.starts[k] + self.dt * first) for k, first, _ in found]
+        return self.with_segments([np.array(self.segments[k][a:b]) for k, a, b in found], places=places)
 
     def with_segments(
         self,
@@ -242,7 +290,7 @@ class TimeSeries:
         -------
         TimeSeries
         """
-        return self.with_segments([function(s) for s in self.segments])
+        return self.with_segments([lazy.mapped(s, function) for s in self.segments])
 
     def thin(self, stride: int) -> "TimeSeries":
         """Keep every `stride`-th sample.
@@ -257,7 +305,7 @@ class TimeSeries:
         TimeSeries
         """
         stride = checks.integer_at_least("stride", stride, 1)
-        new = self.with_segments([s[::stride] for s in self.segments])
+        new = self.with_segments([lazy.every(s, stride) for s in self.segments])
         vars(new)["dt"] = self.dt * stride
         return new
 
@@ -284,7 +332,8 @@ class TimeSeries:
             inner = cuts[(cuts > first) & (cuts < first + len(segment))] - first
             for row, stop in zip([0, *inner], [*inner, len(segment)]):
                 kept_out = np.searchsorted(cuts, first + row, side="right") % 2
-                parts[kept_out].append((segment[row:stop], (record, start + row * self.dt)))
+                piece = lazy.window(segment, int(row), int(stop))
+                parts[kept_out].append((piece, (record, start + row * self.dt)))
             first += len(segment)
         train, test = (self.with_segments([s for s, _ in p], places=[place for _, place in p]) for p in parts)
         return train, test
@@ -320,7 +369,7 @@ class TimeSeries:
         return f"TimeSeries({self.n_samples} samples of {names} in {segments}, dt={dt}{dropped})"
 
     def _repr_html_(self) -> str:
-        samples, shown = self.stacked(), list(range(min(self.dimension, _MOST_SHOWN)))
+        samples, shown = self.excerpt().stacked(), list(range(min(self.dimension, _MOST_SHOWN)))
         dt, segments, dropped = self._describe_size()
         facts = [
             ("samples", f"{self.n_samples:,} in {segments}{dropped}"),
@@ -345,51 +394,3 @@ def _check_labels(width: int, names: Any, units: Any, periods: Any) -> dict[str,
     names = checks.distinct("names", checks.texts("names", names, width, [f"x{i + 1}" for i in range(width)]))
     units = checks.texts("units", units, width, [""] * width)
     return {"names": names, "units": units, "periods": checks.periods(periods, names)}
-
-
-def _as_records(values: Any) -> list[Samples]:
-    """Return what the user handed in as (time, var) arrays of one width."""
-    if isinstance(values, list | tuple) and len(values) and all(np.ndim(v) == 2 for v in values):
-        records = [checks.real_samples(v, f"Record {i} of the series") for i, v in enumerate(values)]
-        widths = [r.shape[1] for r in records]
-        if len(set(widths)) > 1:
-            raise DataError(
-                f"The records have differing numbers of variables, {widths}: each must be (time, var) "
-                "with the same variables in the same order."
-            )
-        return records
-    array = checks.real_samples(values)
-    if array.ndim not in (1, 2, 3):
-        raise DataError(
-            f"The series has {array.ndim} axes; it must be (time, var), (member, time, var) or a list of (time, var)."
-        )
-    return list(array) if array.ndim == 3 else [array[:, None] if array.ndim == 1 else array]
-
-
-def _split_at_gaps(records: list[Samples]) -> tuple[tuple[Samples, ...], list[tuple[int, int]]]:
-    """Split every record at rows with a NaN; return the pieces with the record and the row at which each begins."""
-    pieces, places = [], []
-    for number, record in enumerate(records):
-        edges = np.diff(np.isnan(record).any(axis=1), prepend=True, append=True).nonzero()[0].reshape(-1, 2)
-        for first, stop in edges.tolist():
-            pieces.append(record[first:stop])
-            places.append((number, first))
-    if not pieces:
-        raise DataError(
-            f"All {sum(len(r) for r in records)} rows of the series hold a NaN: no complete sample is left. "
-            "Drop the variables that are missing throughout."
-        )
-    return tuple(pieces), places
-
-
-def check_orientation(records: list[Samples], named: bool) -> None:
-    """Refuse one record with more variables than samples; several records, or names, say which axis is which."""
-    checks.enough_samples(sum(len(r) for r in records), 2, "a time series")
-    length, width = records[0].shape
-    if width == 0:
-        raise DataError("The series has no variables (its last axis has length 0).")
-    if len(records) == 1 and width > length and not named:
-        raise DataError(
-            f"The series has more variables ({width}) than samples ({length}): the axes look transposed. "
-            "Time comes before variable, so pass `values.T`."
-        )

@@ -47,8 +47,8 @@ class Standardizer:
         -------
         Standardizer
         """
-        samples = series.stacked()
-        low, high = samples.min(axis=0), samples.max(axis=0)
+        ends = [(block.min(axis=0), block.max(axis=0)) for block in series.blocks()]
+        low, high = np.min([low for low, _ in ends], axis=0), np.max([high for _, high in ends], axis=0)
         with np.errstate(over="ignore"):
             spread = high - low
         for name, first, width in zip(series.names, low, spread):
@@ -62,9 +62,12 @@ class Standardizer:
                     "Give it in another unit."
                 )
         shift = np.where(np.maximum(high, -low) > _FAR * spread, low, 0.0)  # no digit is lost to a large offset
-        shifted = samples - shift if shift.any() else samples
-        mean, std = shift + shifted.mean(axis=0), np.array([column.std() for column in shifted.T])
-        return cls(mean, std)
+        count, mean, variance = 0, np.zeros(len(shift)), np.zeros(len(shift))
+        for block in series.blocks():
+            shifted = block - shift if shift.any() else block
+            added = shifted.mean(axis=0), np.array([column.var() for column in shifted.T])
+            count, mean, variance = _merge(count, mean, variance, len(block), *added)
+        return cls(shift + mean, np.sqrt(variance))
 
     def to_standard(self, x: Samples) -> Samples:
         """Convert states from physical to standardised units.
@@ -150,3 +153,14 @@ class Standardizer:
         array (var, var)
         """
         return self.std[:, None] * sigma
+
+
+def _merge(
+    count: int, mean: Vector, variance: Vector, more: int, other_mean: Vector, other_variance: Vector
+) -> tuple[int, Vector, Vector]:
+    """Return number, mean and variance of two sets of samples together (Chan, Golub, LeVeque 1979)."""
+    if not count:
+        return more, other_mean, other_variance
+    total, apart = count + more, other_mean - mean
+    squares = count * variance + more * other_variance + apart**2 * (count * more / total)
+    return total, mean + apart * (more / total), squares / total

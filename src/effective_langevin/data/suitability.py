@@ -17,8 +17,11 @@ _DIGITS, _MOST_INVOLVED = 5, 8
 
 
 def find_unsuited(series: TimeSeries) -> list[str]:
-    """Return a sentence for each variable that is discrete or censored, or holds codes for missing samples."""
-    samples = series.stacked()
+    """Return a sentence for each variable that is discrete or censored, or holds codes for missing samples.
+
+    Of a series that is read by blocks, equal stretches are looked at.
+    """
+    samples = series.excerpt().stacked()
     return [sentence for name, x in zip(series.names, samples.T) if (sentence := _describe_values(name, x))]
 
 
@@ -49,7 +52,7 @@ def _describe_values(name: str, x: np.ndarray) -> str:
 def refuse_dependent(series: TimeSeries) -> None:
     """Refuse variables of which one is, to five digits, a sum of multiples of few others; name them."""
     lines = [i for i, period in enumerate(series.periods) if period is None]
-    samples = series.stacked()[:: max(1, series.n_samples // (2 * _LOOKED_AT)), lines]
+    samples = series.stacked_rows()[:: max(1, series.n_samples // (2 * _LOOKED_AT)), lines]
     centred = samples - samples[0]
     centred -= centred.mean(axis=0)
     with np.errstate(over="ignore", invalid="ignore"):

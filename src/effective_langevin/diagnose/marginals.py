@@ -49,10 +49,10 @@ def describe_marginals(moments: SeriesMoments) -> Marginals:
         variance = np.diag(moments.lagged.mean(weights)[0])
         return counts @ moments.quartics / counts.sum() / variance**2 - 3
 
-    series = moments.series
+    series = moments.excerpt
     stride = max(1, series.n_samples // _MOST_SAMPLES)
     sample = np.concatenate([s[::stride] for s in series.segments])
-    independent = np.minimum(moments.effective_samples / len(sample), 1.0)
+    independent = np.minimum(series.duration / (2 * moments.times) / len(sample), 1.0)
     tails = np.array([tail_exponent(np.abs(x - np.median(x)), share) for x, share in zip(sample.T, independent)])
     ends = np.array([sample.min(axis=0), sample.max(axis=0)])
     near = _EDGE * (ends[1] - ends[0])

@@ -76,7 +76,7 @@ def partial_correlations(correlations: LagMatrices) -> LagMatrices:
 
 def cell_memory(moments: SeriesMoments, *, key: jax.Array) -> CellMemory | None:
     """Memory on as fine a partition as the samples allow; None in many dimensions or for few samples."""
-    series, groups = moments.series, moments.groups
+    series, groups = moments.excerpt, moments.groups
     affordable = min(series.n_samples, _SAMPLES) / _SAMPLES_PER_COEFFICIENT / (series.dimension + 1)
     cells = next((c for c in _CELLS if c <= affordable), None)
     longest = max(len(s) for s in series.segments)
@@ -254,7 +254,7 @@ def check_markov(moments: SeriesMoments, found: CellMemory, *, noisy: bool, smoo
 
 def check_time_reversal(moments: SeriesMoments) -> Finding:
     """Compare the series with its reverse, in moments of second and third order and in turns."""
-    series, name = moments.series, "time reversal"
+    series, name = moments.excerpt, "time reversal"
     longest = min(moments.times.max() / series.dt, longest_lag(series.segments, FEW_PAIRS))
     lags = 2 ** np.arange(min(int(np.log2(max(longest, 1))) + 1, _MOST_LAGS))
     found = compare_with_reverse(series.segments, lags, moments.groups)

@@ -6,6 +6,7 @@ integral times.
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -38,6 +39,11 @@ class SeriesMoments:
     quartics: Float[np.ndarray, "group var"]
     times: Float[np.ndarray, " var"]
     time_errors: Float[np.ndarray, " var"]
+
+    @cached_property
+    def excerpt(self) -> TimeSeries:
+        """The standardised series, or a part of one that is read by blocks, for what is not a sum over samples."""
+        return self.series.excerpt()
 
     @property
     def groups(self) -> int:

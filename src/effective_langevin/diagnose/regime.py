@@ -71,10 +71,11 @@ def decide_regime(moments: SeriesMoments, linear: LinearMemory, cells: CellMemor
 
 def measure_variation(moments: SeriesMoments) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Lags 1, 2, 4, ... up to four integral times of the slowest variable, the slopes between them, their errors."""
-    last = min(4 * moments.times.max() / moments.series.dt, moments.lags[-1])
+    longest = max(len(s) for s in moments.excerpt.segments) // 2 if moments.series.is_lazy else moments.lags[-1]
+    last = min(4 * moments.times.max() / moments.series.dt, moments.lags[-1], longest)
     lags = 2 ** np.arange(max(2, int(np.log2(max(last, 4))) + 1))
     lags = lags[lags <= moments.lags[-1]]
-    return lags, *variation_slopes(moments.series.segments, lags, moments.groups)
+    return lags, *variation_slopes(moments.excerpt.segments, lags, moments.groups)
 
 
 def measure_nugget(moments: SeriesMoments) -> Nugget:

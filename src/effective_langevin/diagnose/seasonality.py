@@ -39,7 +39,7 @@ class Seasonality:
 
 def find_lines(moments: SeriesMoments) -> Seasonality:
     """Lines in every variable and in its square."""
-    series = moments.series
+    series = moments.excerpt
     windows = equal_windows(series.segments)
     duration = len(windows[0]) * series.dt
     if len(windows[0]) < 2 * WIDTH:

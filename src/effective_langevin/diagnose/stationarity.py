@@ -20,6 +20,7 @@ from .._core.format import listed, measured, percent
 from .._core.types import Samples
 from ..data import TimeSeries
 from ..data.angles import find_unwrapped
+from ..data.lazy import bounded
 from ..statistics.resampling import FALSE_ALARM, split
 from ..statistics.stationarity_tests import UNIT_ROOT, compare_runs, dickey_fuller, variance_components
 from .finding import Finding, Quantity
@@ -32,6 +33,7 @@ _LENGTH = 8.0  # integral times in a block
 _MOTION_LENGTH = 3.0  # integral times of the state in a block of steps, whose own memory is shorter
 _LEAST, _MOST = 12, 64  # blocks
 _LOCAL_SAMPLES = 200_000
+_READ_NUMBERS = 1 << 22  # of a series that is read by blocks, in all blocks together
 _PER_TIME = 30  # samples per integral time in the Dickey-Fuller regression
 
 
@@ -75,7 +77,8 @@ def compare_stretches(moments: SeriesMoments) -> Stationarity:
     series = moments.series
     # Eighths of the series, or its records, without their mean, as many as are needed for an integral time.
     pieces = [c[0] for s in series.segments for c in split([s], max(1, round(8 * len(s) / series.n_samples)))]
-    pieces = [p - p.mean(axis=0) for p in pieces[:: max(1, series.n_samples // _LOCAL_SAMPLES)]]
+    pieces = bounded(pieces[:: max(1, series.n_samples // _LOCAL_SAMPLES)], _LOCAL_SAMPLES, 1)
+    pieces = [p - p.mean(axis=0) for p in pieces]
     local = np.minimum(_local_times(pieces, moments), moments.times)
     steps = [np.square(np.diff(p, axis=0)) for p in pieces if len(p) > 2]
     steps = _local_times([p - p.mean(axis=0) for p in steps], moments)
@@ -169,6 +172,7 @@ def _compare(
     grouping: str, names: tuple[str, ...], blocks: list, labels: np.ndarray, lag: int, times: np.ndarray
 ) -> Comparison:
     """Features of the blocks and their test."""
+    blocks = [bounded(b, _READ_NUMBERS // len(blocks) // len(times), 4) for b in blocks]
     lag = max(1, min(lag, min(max(len(p) for p in b) for b in blocks) // 4))
     by_block = [block_features(b, lag) for b in blocks]
     features = np.array([[f[name] for name in names] for f in by_block])

@@ -10,8 +10,9 @@ leave one out, or draw them with replacement.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import pairwise
-from typing import Protocol
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -22,26 +23,19 @@ from scipy.fft import next_fast_len
 
 from .._core.errors import DataError
 from .._core.types import LagMatrices, Samples
+from ..data.lazy import is_lazy
+from ..execution.cluster import in_order
 from ..execution.compilation import soon_compiled
 
 _BLOCK = 1 << 15
 _FFT_BLOCK = 1 << 12
-Segments = Sequence[Samples] | Sequence["RowSource"]
+_TASK = 1 << 20  # rows of a series on disk that make one piece of work
+_TASK_BLOCKS = 1 << 5  # the same in blocks of an FFT
+Segments = Sequence[Any]  # arrays, or what offers `Segment`
 # Products of fewer multiplications stay on one BLAS thread; more threads on busy cores were up to fifty times slower.
 _ONE_THREAD = 1 << 18
 # Pairs that a lag needs, as a share of the samples: three quarters of a record are the longest lag within it.
 ENOUGH_PAIRS = 0.25
-
-
-class RowSource(Protocol):
-    """Rows of a fixed width that are made where they are asked for."""
-
-    @property
-    def shape(self) -> tuple[int, int]: ...
-
-    def __len__(self) -> int: ...
-
-    def __getitem__(self, rows: slice, /) -> Samples: ...
 
 
 @dataclass(frozen=True)
@@ -75,7 +69,8 @@ def lagged_moments(
     gap = int(lags.max())
     a, b = _Layout(future, gap), _Layout(past, gap)
     edges = _group_edges([len(s) for s in past], gap, groups)
-    sums = (_sums_here if jax.default_backend() == "cpu" else _sums_on_device)(a, b, lags, edges)
+    here = jax.default_backend() == "cpu" or a.by_blocks or b.by_blocks
+    sums = (_sums_here if here else _sums_on_device)(a, b, lags, edges)
     return LaggedMoments(lags, sums[:, :, :-1, :-1].copy(), sums[:, :, -1, -1].copy())
 
 
@@ -102,15 +97,29 @@ def require_lag(segments: Segments, lag: int, enough: float = ENOUGH_PAIRS, advi
 
 def _sums_here(a: "_Layout", b: "_Layout", lags: np.ndarray, edges: np.ndarray) -> np.ndarray:
     """Sums of products for every group and lag, in small blocks that stay in the cache."""
-    groups, gap = len(edges) - 1, int(lags.max())
-    sums = np.zeros((groups, len(lags), a.width, b.width))
+    by_blocks = a.by_blocks or b.by_blocks
+    pieces = [
+        (group, first, min(first + _TASK, int(stop)) if by_blocks else int(stop))
+        for group, (start, stop) in enumerate(pairwise(edges))
+        for first in (range(int(start), int(stop), _TASK) if by_blocks else [int(start)])
+    ]
+    sums = np.zeros((len(edges) - 1, len(lags), a.width, b.width))
+    found = in_order(partial(_piece_sums, a, b, lags), [ends for _, *ends in pieces], spread=by_blocks)
+    for (group, *_), part in zip(pieces, found):
+        sums[group] += part
+    return sums
+
+
+def _piece_sums(a: "_Layout", b: "_Layout", lags: np.ndarray, ends: Sequence[int]) -> np.ndarray:
+    """Sums of products for every lag, over the origins between two rows."""
+    (first, last), gap = ends, int(lags.max())
+    sums = np.zeros((len(lags), a.width, b.width))
     block = min(_BLOCK, max(_ONE_THREAD // (a.width * b.width), 64))
-    for group in range(groups):
-        for start in range(edges[group], edges[group + 1], block):
-            stop = min(start + block, edges[group + 1])
-            origin, window = b.rows(start, stop).T, a.rows(start, stop + gap)
-            for k, lag in enumerate(lags):
-                sums[group, k] += (origin @ window[lag : lag + stop - start]).T
+    for start in range(first, last, block):
+        stop = min(start + block, last)
+        origin, window = b.rows(start, stop).T, a.rows(start, stop + gap)
+        for k, lag in enumerate(lags):
+            sums[k] += (origin @ window[lag : lag + stop - start]).T
     return sums
 
 
@@ -147,11 +156,23 @@ def autocovariances(segments: Sequence[Samples], reach: int) -> Float[np.ndarray
     block = max(_FFT_BLOCK, next_fast_len(4 * reach, True) or 0) - reach
     size = next_fast_len(block + reach, True) or 0
     spectrum = np.zeros((layout.width - 1, size // 2 + 1), complex)
-    for start in range(0, layout.length, block):
+    starts = list(range(0, layout.length, block))
+    pieces = (
+        [starts[i : i + _TASK_BLOCKS] for i in range(0, len(starts), _TASK_BLOCKS)] if layout.by_blocks else [starts]
+    )
+    for part in in_order(partial(_piece_spectrum, layout, block, reach, size), pieces, spread=layout.by_blocks):
+        spectrum += part
+    return np.asarray(scipy.fft.irfft(spectrum, size))[:, : reach + 1].T / np.where(pairs > 0, pairs, np.nan)[:, None]
+
+
+def _piece_spectrum(layout: "_Layout", block: int, reach: int, size: int, starts: Sequence[int]) -> np.ndarray:
+    """Sum of the cross-spectra of the blocks of origins that begin at some rows."""
+    spectrum = np.zeros((layout.width - 1, size // 2 + 1), complex)
+    for start in starts:
         window = np.ascontiguousarray(layout.rows(start, start + block + reach)[:, :-1].T)
         origin = np.asarray(scipy.fft.rfft(window[:, :block], size, workers=-1))
         spectrum += np.asarray(scipy.fft.rfft(window, size, workers=-1)) * origin.conj()
-    return np.asarray(scipy.fft.irfft(spectrum, size))[:, : reach + 1].T / np.where(pairs > 0, pairs, np.nan)[:, None]
+    return spectrum
 
 
 class SideBySide:
@@ -174,6 +195,9 @@ class _Layout:
         self.segments, self.width = segments, segments[0].shape[1] + 1
         ends = np.cumsum([len(s) + gap for s in segments])
         self.starts, self.length = ends - [len(s) + gap for s in segments], int(ends[-1])
+        self.by_blocks = any(
+            is_lazy(part) for s in segments for part in (s.parts if isinstance(s, SideBySide) else [s])
+        )
 
     def rows(self, first: int, stop: int) -> np.ndarray:
         """Rows first ... stop - 1, zeros beyond the last."""

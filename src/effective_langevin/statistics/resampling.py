@@ -8,6 +8,7 @@ from jaxtyping import Float
 from scipy.special import ndtri, stdtrit
 
 from .._core.types import Samples
+from ..data.lazy import window
 
 # Chance that one check raises an alarm about a series that is as it should be, over all that it compares together.
 FALSE_ALARM = 0.002
@@ -70,4 +71,4 @@ def split(segments: Sequence[Samples], number: int) -> Iterator[list[Samples]]:
     starts = np.cumsum([0, *(len(s) for s in segments)])
     for low, high in pairwise(edges):
         first, last = np.searchsorted(starts, low, side="right") - 1, np.searchsorted(starts, high, side="left")
-        yield [segments[k][max(low - starts[k], 0) : high - starts[k]] for k in range(first, last)]
+        yield [window(segments[k], int(max(low - starts[k], 0)), int(high - starts[k])) for k in range(first, last)]

@@ -3,7 +3,7 @@
 sources.py   which reader for which source       records.py   what readers deliver, and how it becomes a series
 tables.py    text, Parquet, DataFrames           arrays.py    npz, npy, HDF5, dictionaries, bare arrays
 xarray.py    NetCDF, Zarr, xarray, both ways     times.py     from time stamps to a uniform grid       write.py   files
-codes.py     codes for missing values, clocks    dates.py     dates in all their forms
+codes.py     codes for missing values, clocks    dates.py     dates in all their forms    by_blocks.py   large files
 """
 
 from collections.abc import Sequence
@@ -36,6 +36,7 @@ def read(
     thin: int = 1,
     calendar: str | None = None,
     records_in_columns: bool = False,
+    chunks: int | str | None = None,
 ) -> TimeSeries:
     """Read a `TimeSeries` from a file, several files, or labelled data in memory.
 
@@ -80,6 +81,10 @@ def read(
         Count time in rows, such as trading days: dates only order them, and weekends are not gaps.
     records_in_columns : bool, default False
         Columns are records of one variable.
+    chunks : int or "auto", optional
+        Leave the samples of Zarr, NetCDF, HDF5 and ``.npy`` files where they are, and read so many rows at once where
+        they are needed. With "auto" the rows are those of whole stored blocks, about 8 MiB, and a series of up to 2^24
+        numbers is loaded. Arrays of dask that are larger are read by blocks in any case.
 
     Returns
     -------
@@ -102,7 +107,7 @@ def read(
     from .sources import describe_source, read_records
 
     labels = (names, units, time_unit, periods)
-    rows = (missing, begin, end, calendar, records_in_columns)
+    rows = (missing, begin, end, calendar, records_in_columns, chunks)
     options = ReadOptions(variables, dt, time, member, resample, join, *labels, *rows)
     series = assemble(read_records(source, options), options).thin(thin)
     series.source.update(describe_source(source))

@@ -17,7 +17,9 @@ import xarray as xr
 
 from ..._core import checks
 from ..._core.errors import DataError
-from ..series import Label, check_orientation
+from ..segments import check_orientation
+from ..series import Label
+from .by_blocks import by_blocks, stored_records
 from .records import ReadOptions, Record, find_time, unit_in_name
 from .times import Stamps
 
@@ -36,6 +38,11 @@ def read_numpy(path: Path, options: ReadOptions) -> list[Record]:
                 return from_mapping(_open_members(archive), str(path), options)
         file.seek(0)
         shape, dtype = _read_header(file, path.stat().st_size)
+        if options.chunks is not None and len(shape) < 4 and dtype.kind in "fiub":
+            array = np.load(path, mmap_mode="r")
+            if by_blocks(options, [array]):
+                checks.not_given("variables", options.variables, f"{path} has no names to pick from.")
+                return stored_records(Record(array, str(path)), path, "", array, options)
         checks.fits_in_memory(math.prod(shape) * dtype.itemsize, str(path))
         file.seek(0)
         return from_array(np.lib.format.read_array(file, allow_pickle=False), str(path), options)
@@ -142,11 +149,13 @@ def from_mapping(
     candidates = {n: a for n, a in arrays.items() if n not in reserved and np.ndim(a) > 0 and a.dtype.kind in "fiubc"}
     names = None if notes["names"] is None else list(checks.distinct("names", [str(n) for n in notes["names"]]))
     chosen, by_column = _choose(candidates, names, where, options)
-    checks.fits_in_memory(8.0 * sum(math.prod(np.shape(candidates[n])) for n in chosen), f"The samples of {where}")
-    blocks = {n: np.asarray(checks.unmasked(candidates[n])) for n in chosen}
+    stored = _stays_in_file(candidates, chosen, by_column, options)
+    if not stored:
+        checks.fits_in_memory(8.0 * sum(math.prod(np.shape(candidates[n])) for n in chosen), f"The samples of {where}")
+    blocks = {n: np.asarray(checks.unmasked(candidates[n][..., :2, :] if stored else candidates[n])) for n in chosen}
     blocks = {n: a[:, None] if a.ndim == 1 else a for n, a in blocks.items()}
     values = _concatenate(blocks, where)
-    if values.ndim == 2 and len(chosen) == 1 and names is None:
+    if values.ndim == 2 and len(chosen) == 1 and names is None and not stored:
         check_orientation([values], named=False)
     labels = _label(blocks, notes, names, units, where)
     stamps = options.stamps
@@ -157,7 +166,20 @@ def from_mapping(
     if dt is not None and (len(dt) != 1 or dt.dtype.kind not in "fiu" or not 0 < dt[0] < np.inf):
         raise DataError(f"`dt` in {where} is {dt!r}; it must be one positive number. Correct the file.")
     record = Record(values, where, labels, stamps, None if dt is None else float(dt[0]), dt_unit)
+    if stored:
+        checks.not_given("time", stamps and stamps.name, "arrays that are read by blocks are spaced by `dt`.")
+        only = candidates[chosen[0]]
+        return stored_records(record, Path(only.file.filename), str(only.name), only, options)
     return _split_members(record.pick(options.variables) if by_column else record, options)
+
+
+def _stays_in_file(arrays: Mapping[str, Any], chosen: list[str], by_column: bool, options: ReadOptions) -> bool:
+    """Tell whether the samples are one array of an HDF5 file that is read by blocks."""
+    only = arrays[chosen[0]]
+    simple = len(chosen) == 1 and not by_column and isinstance(only, h5py.Dataset) and only.ndim in (2, 3)
+    if options.chunks is not None and not simple and by_blocks(options, [arrays[n] for n in chosen]):
+        raise DataError("`chunks` needs the samples in one array (time, var) of the file.")
+    return options.chunks is not None and simple and by_blocks(options, [only])
 
 
 def _split_members(record: Record, options: ReadOptions) -> list[Record]:

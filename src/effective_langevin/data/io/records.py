@@ -12,6 +12,7 @@ import numpy as np
 
 from ..._core import checks, timeunits
 from ..._core.errors import ArgumentError, DataError, EstimateWarning
+from ..lazy import Rows
 from ..series import Label, Periods, TimeSeries
 from .codes import mark_missing, refuse_clocks, refuse_codes
 from .dates import as_index
@@ -45,6 +46,7 @@ class ReadOptions:
     end: Any = None
     calendar: str | None = None
     records_in_columns: bool = False
+    chunks: int | str | None = None
 
     def __post_init__(self):
         if self.variables is not None:
@@ -60,6 +62,8 @@ class ReadOptions:
         if not isinstance(self.resample, bool):
             checks.optional_positive_number("resample", self.resample)
         checks.instance_of("join", self.join, (bool,))
+        if self.chunks not in (None, "auto"):
+            checks.integer_at_least("chunks", self.chunks, 1)
 
     @property
     def stamps(self) -> Stamps | None:
@@ -70,14 +74,18 @@ class ReadOptions:
 
 @dataclass(frozen=True, eq=False)
 class Record:
-    """One record as found: (time, var) values, labels where there are any, and time stamps or a noted dt."""
+    """One record as found: (time, var) values, labels where there are any, and time stamps or a noted dt.
 
-    values: np.ndarray
+    Values that are read by blocks come with the first time stamps only, and a `clock` from which all are read.
+    """
+
+    values: Any
     where: str
     labels: Sequence[Label] = ()
     stamps: Stamps | None = None
     dt: float | None = None
     dt_unit: str = ""
+    clock: Rows | None = None
 
     def pick(self, variables: Any) -> "Record":
         """Return the variables asked for, in that order."""
@@ -129,6 +137,10 @@ def find_time(options: ReadOptions, available: Iterable[str], where: str) -> str
 def assemble(records: Sequence[Record], options: ReadOptions) -> TimeSeries:
     """Put every record on a uniform grid, with missing stamps as rows of NaN, and make one series of them."""
     _check_same_variables(records)
+    if all(isinstance(r.values, Rows) for r in records):
+        from .by_blocks import assemble_rows
+
+        return assemble_rows(records, options)
     if options.join:
         records = [_join(records)]
     records = [replace(r, values=mark_missing(r.values, options.missing)) for r in records]
@@ -179,7 +191,7 @@ def _place(record: Record, options: ReadOptions, unit: str) -> tuple[np.ndarray,
     if stamps is not None:
         _check_stamps(stamps, values, record.where)
     if stamps is None:
-        grid = _count_rows(record, options, unit)
+        grid = count_rows(record, options, unit)
         values, stamps = _cut(values, Stamps(grid.times), options, record.where)
         return values, replace(grid, start=float(stamps.values[0]), rows=grid.rows[: len(values)])
     values, stamps = _cut(values, stamps, options, record.where)
@@ -208,7 +220,7 @@ def _check_stamps(stamps: Stamps, values: np.ndarray, where: str) -> None:
         raise DataError(f"{where} has {len(stamps.values)} time stamps for {len(values)} rows.")
 
 
-def _count_rows(record: Record, options: ReadOptions, unit: str) -> Grid:
+def count_rows(record: Record, options: ReadOptions, unit: str) -> Grid:
     """Return the grid of a record without time stamps: the stated dt, converted where its unit is noted."""
     checks.not_given("resample", options.resample or None, f"{record.where} has no time coordinate.")
     hint = f"{record.where} has no time coordinate, so give its sampling interval, in your unit of time."

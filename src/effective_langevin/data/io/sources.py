@@ -82,6 +82,8 @@ def _read_file(path: Path, options: ReadOptions) -> list[Record]:
         raise DataError(f"{path} is a folder; name the files in it, for example {path}/*{path.suffix}.")
     if not (path.is_dir() or path.is_file()):
         raise DataError(f"{path} is a pipe or a device, not a file. Write its contents into a file first.")
+    if options.chunks is not None and reader in (read_text, read_parquet):
+        raise DataError(f"{path} cannot be read by blocks: `chunks` is for Zarr, NetCDF, HDF5 and .npy files.")
     try:
         return reader(path, options)
     except EffectiveLangevinError:

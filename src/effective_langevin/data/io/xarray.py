@@ -1,5 +1,6 @@
 """Labelled arrays, both ways: xarray objects in memory, NetCDF files and Zarr stores."""
 
+import inspect
 import math
 import warnings
 from collections.abc import Hashable, Sequence
@@ -18,6 +19,7 @@ from ..fields import Field, find_fields, name_point
 from ..preprocess.base import FittedTransform
 from ..series import Label, TimeSeries
 from .arrays import find_datasets
+from .by_blocks import by_blocks, clock_of, dataset_rows, first_stamps
 from .dates import count_dates
 from .records import ReadOptions, Record, is_time_name, needs
 from .times import Stamps
@@ -25,6 +27,7 @@ from .times import Stamps
 UNFINISHED = "unfinished.npz"  # in a store that a simulation has not filled yet
 _MEMBER_DIMENSIONS = ("member", "ensemble", "realization", "number")
 
+_SPREAD_ROWS = 64
 _LATITUDE = {"units": "degrees_north", "standard_name": "latitude", "long_name": "latitude"}
 _LONGITUDE = {"units": "degrees_east", "standard_name": "longitude", "long_name": "longitude"}
 _CF = {"lat": _LATITUDE, "latitude": _LATITUDE, "lon": _LONGITUDE, "longitude": _LONGITUDE}
@@ -40,11 +43,13 @@ _ENGINES = {
 
 def read_netcdf(path: Path, options: ReadOptions) -> list[Record]:
     """Read a NetCDF file, with CF conventions."""
+    if options.chunks is not None:  # the file stays open for as long as the series lives
+        return from_xarray(open_labelled(path, by_blocks=True), str(path), options)
     with open_labelled(path) as data:
         return from_xarray(data, str(path), options)
 
 
-def open_labelled(path: Path) -> xr.Dataset:
+def open_labelled(path: Path, by_blocks: bool = False) -> xr.Dataset:
     """Open a NetCDF file or a Zarr store; values are read where they are asked for."""
     if path.is_dir():
         needs("zarr", "zarr", path)
@@ -57,7 +62,7 @@ def open_labelled(path: Path) -> xr.Dataset:
     if engine == "h5netcdf":
         with h5py.File(path, "r") as file:
             find_datasets(file)
-    return _open(path, engine)
+    return _open(path, engine, by_blocks)
 
 
 def read_zarr(path: Path, options: ReadOptions) -> list[Record]:
@@ -65,7 +70,7 @@ def read_zarr(path: Path, options: ReadOptions) -> list[Record]:
     needs("zarr", "zarr", path)
     if (path / UNFINISHED).exists():
         raise DataError(f"{path} is not complete: its simulation was interrupted. The same call, or command, goes on.")
-    with _open(path, "zarr") as data:
+    with _open(path, "zarr", options.chunks is not None) as data:
         lost = [p.name for p in path.iterdir() if p.is_dir() and p.name not in data.variables and not _is_group(p)]
         if lost:
             raise DataError(f"{path} is damaged: its array {lost[0]!r} has no readable description.")
@@ -81,14 +86,20 @@ def _is_group(folder: Path) -> bool:
         return folder.name.startswith((".", "__"))
 
 
-def _open(path: Path, engine: Any) -> xr.Dataset:
-    """Open a dataset; times in a unit or calendar that cannot be decoded stay plain numbers."""
+def _open(path: Path, engine: Any, by_blocks: bool = False) -> xr.Dataset:
+    """Open a dataset; times in a unit or calendar that cannot be decoded stay plain numbers.
+
+    To be read by blocks, it is opened without an index, which would hold all times.
+    """
+    known = by_blocks and "create_default_indexes" in inspect.signature(xr.open_dataset).parameters
+    how: dict[str, Any] = {"engine": engine, "cache": False} if by_blocks else {"engine": engine}
+    how |= {"create_default_indexes": False} if known else {}
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Failed to open Zarr store with consolidated metadata")
         try:
-            return xr.open_dataset(path, engine=engine, decode_timedelta=False)
+            return xr.open_dataset(path, decode_timedelta=False, **how)
         except (ValueError, OverflowError, ImportError):
-            return xr.open_dataset(path, engine=engine, decode_times=False)
+            return xr.open_dataset(path, decode_times=False, **how)
 
 
 def from_xarray(data: Any, where: str, options: ReadOptions) -> list[Record]:
@@ -109,6 +120,9 @@ def from_xarray(data: Any, where: str, options: ReadOptions) -> list[Record]:
     member = next((d for d in dims if d.lower() in _MEMBER_DIMENSIONS), None)
     if options.member is not None:
         member = checks.known_names("member", options.member, sorted(dims), where)[0]
+    if by_blocks(options, [data[n] for n in picked]):
+        checks.not_given("variables", None if by_array else options.variables, "name arrays to read them by blocks.")
+        return _records_by_blocks(data, picked, time, member, where, options)
     checks.fits_in_memory(8.0 * sum(data[n].size for n in picked), f"The variables of {where}")
     blocks = [_flatten(data[n], time, member, int(data.sizes[member]) if member else 1) for n in picked]
     values = np.concatenate([values for values, _ in blocks], axis=-1)
@@ -121,6 +135,33 @@ def from_xarray(data: Any, where: str, options: ReadOptions) -> list[Record]:
         stamps = Stamps(data[name].values, name, str(unit))
     whole = replace(whole, stamps=stamps)
     return _split_members(whole, data, member) if member else [replace(whole, values=whole.values[0])]
+
+
+def _records_by_blocks(
+    data: xr.Dataset, picked: list[str], time: str, member: str | None, where: str, options: ReadOptions
+) -> list[Record]:
+    """Return a record per member whose values stay in the file."""
+    name = options.time if isinstance(options.time, str) else time
+    clock, stamps = None, None
+    if name in data.coords and options.time is not False:
+        unit = data[name].attrs.get("units") or data[name].encoding.get("units") or ""
+        clock, stamps = clock_of(data[name].variable, options), first_stamps(data[name].variable, name, str(unit))
+        if clock is None:
+            raise DataError(f"The times of {where} are neither numbers nor dates: leave out `chunks`.")
+    # Land, which is missing at all times, is told by rows spread over all of them.
+    some = data.isel({time: np.unique(np.linspace(0, data.sizes[time] - 1, _SPREAD_ROWS).astype(int))})
+    records = []
+    for i in range(int(data.sizes[member]) if member else 1):
+        arrays = [data[n].isel({member: i}) if member and member in data[n].dims else data[n] for n in picked]
+        labels = []
+        for n in picked:
+            values, found = _flatten(some[n], time, member, int(data.sizes[member]) if member else 1, whole=True)
+            there = np.atleast_1d(~np.isnan(values).all(axis=(0, 1))) if len(found) > 1 else np.ones(1, bool)
+            labels.append([(k, label) for k, label in enumerate(found) if there[k]])
+        rows, names = dataset_rows(arrays, time, labels, options)
+        place = f"{where} ({member} {i})" if member else where
+        records.append(Record(rows, place, names, stamps, clock=clock))
+    return records
 
 
 def _refuse_twin_of_time(data: xr.Dataset, time: str, where: str) -> None:
@@ -169,10 +210,13 @@ def _find_time_dimension(data: xr.Dataset, where: str, options: ReadOptions) -> 
     raise DataError(f"It is not clear which dimension of {where} is time, among {dims or 'none'}. Pass time=NAME.")
 
 
-def _flatten(array: xr.DataArray, time: str, member: str | None, members: int) -> tuple[np.ndarray, list[Label]]:
+def _flatten(
+    array: xr.DataArray, time: str, member: str | None, members: int, whole: bool = False
+) -> tuple[np.ndarray, list[Label]]:
     """Return (member, time, var) values of one variable, and the label of each column.
 
-    Grid points that are missing at all times, such as land in an ocean field, are left out.
+    Grid points that are missing at all times, such as land in an ocean field, are left out unless the `whole` is asked
+    for.
     """
     rest = [d for d in array.dims if d not in (time, member)]
     if member is not None and member not in array.dims:
@@ -183,7 +227,7 @@ def _flatten(array: xr.DataArray, time: str, member: str | None, members: int) -
     units = _find_notes(array, rest, "units", "")
     periods = _find_notes(array, rest, "angle_period", np.nan)
     labels = [(n, str(u), float(p) if np.isfinite(p) else None) for n, u, p in zip(_name(array, rest), units, periods)]
-    if rest and np.isnan(values).any():
+    if rest and not whole and np.isnan(values).any():
         there = np.flatnonzero(~np.isnan(values).all(axis=(0, 1)))
         return values[..., there], [labels[i] for i in there]
     return values, labels

@@ -112,6 +112,7 @@ class StateDependent(ClosureStrategy):
 
     def close(self, series: TimeSeries, score: ScoreFit, space: StateSpace, *, key: jax.Array) -> ClosureFit:
         """Infer nu and D in the way that suits the series."""
+        series = series.excerpt()
         if reason := self.refusal(series, score, space):
             text = f"Argument `mobility` cannot be StateDependent() here: {reason}. Use IntegratedResponse()."
             raise ArgumentError(text)

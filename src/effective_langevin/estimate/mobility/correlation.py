@@ -3,6 +3,7 @@
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import jax
 import numpy as np
@@ -11,6 +12,7 @@ from ..._core import checks
 from ..._core.errors import EstimateWarning
 from ..._core.types import Matrix
 from ...data import TimeSeries
+from ...data.lazy import Rows
 from ...statistics.integral_time import error_groups
 from ...statistics.lags import lagged_moments, longest_lag, require_lag
 from ..score import ScoreFit
@@ -54,7 +56,7 @@ class QuadraticVariation(MobilityStrategy):
     @staticmethod
     def _at(lag: int, series: TimeSeries, space: StateSpace, groups: int) -> Callable[..., Matrix]:
         """Phi at one lag, for any weights of the blocks."""
-        increments = [s[lag:] - s[:-lag] for s in series.segments if len(s) > lag]
+        increments = [_increments(s, lag) for s in series.segments if len(s) > lag]
         squares = lagged_moments(increments, increments, [0], groups)
         crossed = lagged_moments(series.segments, series.segments, [lag], groups)
 
@@ -166,6 +168,14 @@ class LogCorrelation(MobilityStrategy):
                 stacklevel=4,
             )
         return _with_bias(estimate, groups, estimate(np.ones(groups), 2))
+
+
+def _increments(segment: Any, lag: int) -> Any:
+    """x(t + lag) - x(t): an array, or rows that are read by blocks."""
+    if not isinstance(segment, Rows):
+        return segment[lag:] - segment[:-lag]
+    late, early = segment.window(lag, len(segment)), segment.window(0, len(segment) - lag)
+    return Rows(lambda first, stop: late[first:stop] - early[first:stop], early.shape, segment.block)
 
 
 def _with_bias(estimate: Callable[..., Matrix], groups: int, coarser: Matrix) -> Inference:

@@ -12,6 +12,7 @@ import numpy as np
 from ..._core.errors import EstimateWarning
 from ..._core.types import Samples
 from ...data import TimeSeries
+from ...data.lazy import MOST_NUMBERS
 from ...statistics.lags import longest_lag
 from ..score import ScoreFit
 from ..score.calibration import perturbed
@@ -117,7 +118,7 @@ def _estimate(name: str, dt: float, inference: Inference) -> Estimate:
 
 def _beginning(series: TimeSeries) -> TimeSeries:
     """Whole segments from the start, and the beginning of the one after them, up to a bounded number of samples."""
-    kept, left = [], _MOST_SAMPLES
+    kept, left = [], min(_MOST_SAMPLES, MOST_NUMBERS // 2 // series.dimension) if series.is_lazy else _MOST_SAMPLES
     for segment in series.segments:
         if left > 0:
             kept.append(segment[:left])
@@ -133,7 +134,8 @@ def _interleaved(segments: list[np.ndarray], every: int) -> list[np.ndarray]:
 
 def _spread_everywhere(series: TimeSeries) -> bool:
     """Whether the series varies in every direction."""
-    spread = np.linalg.eigvalsh(np.cov(series.segments[0].T).reshape(series.dimension, series.dimension))
+    some = series.excerpt().segments[0]
+    spread = np.linalg.eigvalsh(np.cov(some.T).reshape(series.dimension, series.dimension))
     return bool(spread.min() > 1e-9 * spread.max())
 
 

@@ -10,6 +10,7 @@ are split into the independent blocks of the symmetry, on a ring one per Fourier
 """
 
 import warnings
+import zlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -22,6 +23,7 @@ from ..._core import checks
 from ..._core.errors import EstimateWarning
 from ..._core.types import LagMatrices, Matrix, Samples
 from ...data import TimeSeries
+from ...data.lazy import mapped
 from ...statistics.integral_time import error_groups, integral_times
 from ...statistics.lags import longest_lag, require_lag
 from ...statistics.nugget import signs_of_doubt
@@ -94,9 +96,12 @@ class IntegratedResponse(MobilityStrategy):
     def infer(self, series: TimeSeries, score: ScoreFit, *, space: StateSpace, key: jax.Array) -> Inference:
         """The score on the data, then what follows from both."""
         at_clean = score.resolved or not classify_short_times(series.segments).ballistic
-        samples = series.stacked()
-        values = score.function.over(samples) if at_clean else smoothed_score(score, samples, space.symmetry, key)
-        scores = np.split(values, np.cumsum([len(s) for s in series.segments])[:-1])
+        scores = along(
+            series,
+            score.function.over
+            if at_clean
+            else lambda x: smoothed_score(score, x, space.symmetry, _key_for(x, key, series)),
+        )
         found = self.infer_from(series, scores, space, score.spread, at_clean)
         if found.evidence.horizon and (doubt := found.evidence.horizon.doubt()):
             warnings.warn(doubt, EstimateWarning, stacklevel=4)
@@ -165,6 +170,18 @@ def infer_on_circles(moments: CircleMoments, slope: float, times: np.ndarray) ->
         quadratic_variation_slope=slope,
         left_after_one_step=moments.left_after_one_step(),
     )
+
+
+def along(series: TimeSeries, function: Callable[[Samples], Samples]) -> list[Any]:
+    """Return a function of the samples for each segment: at once in memory, block by block where it is read so."""
+    if series.is_lazy:
+        return [mapped(s, function) for s in series.segments]
+    return np.split(function(series.stacked()), np.cumsum([len(s) for s in series.segments])[:-1])
+
+
+def _key_for(x: Samples, key: jax.Array, series: TimeSeries) -> jax.Array:
+    """Return the key of the noise: another for each block that is read, told by its numbers."""
+    return jax.random.fold_in(key, zlib.crc32(np.ascontiguousarray(x).data)) if series.is_lazy else key
 
 
 def smoothed_score(score: ScoreFit, x: Samples, symmetry: Symmetry, key: jax.Array) -> Samples:

@@ -6,6 +6,7 @@ import jax
 import numpy as np
 
 from ..._core.types import Matrix, Samples
+from ...data.lazy import rows_at_once
 from ..space import Tests, solve_for_stein
 
 _BLOCK = 1 << 20
@@ -34,8 +35,9 @@ def stein_matrix(
     functions that take the place of y, < s_i g_j > = -delta_ij < g_j' >.
     """
     total, slope = np.zeros((samples.shape[1],) * 2), np.zeros(samples.shape[1])
-    for i in range(0, len(samples), _BLOCK):
-        part, now = samples[i : i + _BLOCK], jax.random.fold_in(key, i) if i else key
+    block = rows_at_once(samples, _BLOCK)
+    for i in range(0, len(samples), block):
+        part, now = samples[i : i + block], jax.random.fold_in(key, i) if i else key
         noise = perturbed(np.zeros_like(part), spread, key=now)
         for y in (part + noise, part - noise):
             values, slopes = (y.astype(float), 1.0) if tests is None else tests(y)

@@ -10,7 +10,8 @@ import numpy as np
 
 from ..._core import keys
 from ..._core.types import Matrix, Samples, Vector
-from ...data import TimeSeries
+from ...data import TimeSeries, lazy
+from ...data.lazy import Rows, joined, mapped
 from ...statistics.velocities import differentiate, trim
 from ..space import StateSpace
 from .calibration import calibration_matrix, perturbed, stein_error, stein_matrix
@@ -26,11 +27,13 @@ class ScoreStrategy(ABC):
     """How to learn a score.
 
     With `calibrate`, Stein's identity is imposed on the learned score. `narrowest` is the smallest variance down to
-    which noise follows the spread of the data; inf means equal noise in all directions.
+    which noise follows the spread of the data; inf means equal noise in all directions. A strategy that `reads_blocks`
+    learns from `Rows`, where the series is read by blocks; any other is given a bounded number of samples drawn.
     """
 
     calibrate: bool = True
     narrowest: float = math.inf
+    reads_blocks = False
 
     def supports(self, space: StateSpace) -> bool:
         """Tell whether the score can be learned on this space; where it cannot, angles become cos and sin."""
@@ -139,15 +142,18 @@ def estimate_score(
         unit = _velocity_unit(series, space)
         moving = {"velocities": [np.concatenate(differentiate(part.segments, part.dt)) / unit for part in parts]}
         parts = [part.with_segments(trim(part.segments)) for part in parts]
-    train, held_out = (part.stacked(np.float32) for part in parts)
-    covariance = space.symmetry.project(covariance_matrix(np.concatenate([train, held_out])))
+    train, held_out = (part.stacked_rows(np.float32) for part in parts)
+    covariance = space.symmetry.project(covariance_matrix(joined([train, held_out])))
     tests = space.stein_tests(train)
     frame = None if tests else noise_frame(covariance, strategy.narrowest)
     if frame is not None:
-        train, held_out = (part @ frame.astype(np.float32) for part in (train, held_out))
+        into = frame.astype(np.float32)
+        train, held_out = (mapped(part, lambda x: x @ into) for part in (train, held_out))
     learn_key = keys.named(key, "learn")
-    learned = LearnedScore.from_result(strategy.learn(train, held_out, space=space, key=learn_key, **moving))
+    given, looked_at = _samples_for(strategy, train, held_out, key=keys.named(key, "drawn"))
+    learned = LearnedScore.from_result(strategy.learn(*given, space=space, key=learn_key, **moving))
     score, level, evidence = learned.function, learned.noise_level, learned.evidence
+    evidence = replace(evidence, extra={**evidence.extra, **looked_at})
     if strategy.calibrate:
         stein = stein_matrix(score.over, train, level, key=keys.named(key, "calibration"), tests=tests)
         score = score.scaled_by(calibration_matrix(space.symmetry.project(stein)))
@@ -156,7 +162,7 @@ def estimate_score(
         score = _calibrate_velocities(score, level, train, space, unit, frame, key=keys.named(key, "velocities"))
     parts = [
         space.symmetry.project(stein_matrix(score.over, part, level, key=keys.named(key, f"stein {i}"), tests=tests))
-        for i, part in enumerate(np.array_split(held_out, _STEIN_PARTS))
+        for i, part in enumerate(_in_parts(held_out, _STEIN_PARTS))
     ]
     restoring = _find_restoring_map(score, level, train, space, key=keys.named(key, "restoring"))
     if frame is not None:
@@ -167,6 +173,37 @@ def estimate_score(
     unit = unit if score.network is not None else None
     fit = ScoreFit(score.in_frame(frame), level, stein, error, covariance, evidence, frame, restoring, unit)
     return replace(fit, covariance=covariance + fit.blur)
+
+
+def _samples_for(strategy: ScoreStrategy, train: Any, held_out: Any, *, key: jax.Array) -> tuple[list[Any], dict]:
+    """Return what a strategy learns from, and what to say of it: all samples, or a bounded number that is drawn."""
+    if not isinstance(train, Rows):
+        return [train, held_out], {}
+    test = draw_rows(held_out, lazy.MOST_NUMBERS // 8, key=keys.named(key, "held out"))
+    if isinstance(strategy, ScoreStrategy) and strategy.reads_blocks:
+        return [train, test if len(test) < len(held_out) else held_out[:]], {"read": f"{len(train)} samples by blocks"}
+    drawn = draw_rows(train, lazy.MOST_NUMBERS // 4, key=keys.named(key, "train"))
+    return [drawn, test], {"drawn": f"{len(drawn)} of {len(train)} training samples, at random"}
+
+
+def draw_rows(rows: Rows, numbers: int, *, key: jax.Array) -> Samples:
+    """Draw as many rows as hold so many numbers, in order of time and without replacement; all where there are fewer.
+
+    One is drawn from each of as many equal stretches: a permutation of all would not fit.
+    """
+    wanted = max(1, numbers // rows.shape[1])
+    if len(rows) <= wanted:
+        return rows[:]
+    rng = np.random.default_rng(np.asarray(jax.random.key_data(key)))
+    edges = np.arange(wanted + 1) * len(rows) // wanted
+    return rows.take(rng.integers(edges[:-1], edges[1:]))
+
+
+def _in_parts(samples: Any, number: int) -> list[Any]:
+    """Cut samples into parts of about equal length."""
+    if not isinstance(samples, Rows):
+        return np.array_split(samples, number)
+    return [samples.window(len(samples) * i // number, len(samples) * (i + 1) // number) for i in range(number)]
 
 
 def _calibrate_velocities(

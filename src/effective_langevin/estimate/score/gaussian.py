@@ -7,6 +7,7 @@ import numpy as np
 
 from ..._core import checks
 from ..._core.types import Samples
+from ...data.lazy import joined
 from ..space import StateSpace
 from .evidence import LearnedScore
 from .fit_score import ScoreStrategy
@@ -37,6 +38,7 @@ class Gaussian(ScoreStrategy):
 
     noise_level: float = 0.0
     calibrate: bool = False
+    reads_blocks = True
 
     @property
     def narrowest(self) -> float:
@@ -49,5 +51,5 @@ class Gaussian(ScoreStrategy):
 
     def learn(self, train: Samples, held_out: Samples, *, space: StateSpace, key: jax.Array) -> LearnedScore:
         """Invert the covariance of all samples."""
-        covariance = space.symmetry.project(covariance_matrix(np.concatenate([train, held_out]), self.noise_level))
+        covariance = space.symmetry.project(covariance_matrix(joined([train, held_out]), self.noise_level))
         return LearnedScore(Score.linear(np.linalg.inv(covariance)), self.noise_level)

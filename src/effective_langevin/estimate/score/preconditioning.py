@@ -8,7 +8,8 @@ smoothing width sigma for all directions. In x the noise has covariance sigma^2 
 
 import numpy as np
 
-from ..._core.types import Matrix, Samples
+from ..._core.types import Matrix, Samples, Vector
+from ...data.lazy import Rows, rows_at_once
 
 _BLOCK = 1 << 16
 _LEAST, _MOST = 0.5, 2.0
@@ -38,9 +39,16 @@ def power(matrix: Matrix, exponent: float, least: float = 0.0) -> Matrix:
 
 def covariance_matrix(samples: Samples, noise_level: float = 0.0) -> Matrix:
     """Return the covariance of samples perturbed by independent noise of that width."""
-    size, mean = samples.shape[1], samples.mean(axis=0, dtype=float)
+    size, mean = samples.shape[1], _mean(samples)
     total = np.zeros((size, size))
-    for i in range(0, len(samples), _BLOCK):
-        centred = samples[i : i + _BLOCK] - mean
+    block = rows_at_once(samples, _BLOCK)
+    for i in range(0, len(samples), block):
+        centred = samples[i : i + block] - mean
         total += centred.T @ centred
     return total / len(samples) + noise_level**2 * np.eye(size)
+
+
+def _mean(samples: Samples | Rows) -> Vector:
+    if not isinstance(samples, Rows):
+        return samples.mean(axis=0, dtype=float)
+    return np.sum([block.sum(axis=0, dtype=float) for block in samples.blocks()], axis=0) / len(samples)
