@@ -1,4 +1,6 @@
-"""Members shared out over all devices of this machine."""
+"""Members, and the samples of a training step, spread over all devices of this machine."""
+
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -24,3 +26,36 @@ def place(states: Float[Array, "member var"], unit: int) -> Float[Array, "padded
     if len(devices) == 1 or devices[0].platform != "cpu":
         return spread(states)
     return jax.device_put(states, devices[unit % len(devices)])
+
+
+def on_every_device(tree: Any) -> Any:
+    """Copy arrays to every device, so that a program can run on all of them; one device: as they are."""
+    devices = jax.local_devices()
+    if len(devices) == 1:
+        return tree
+    everywhere = NamedSharding(Mesh(devices, ("batch",)), PartitionSpec())
+    return jax.tree.map(lambda x: jax.device_put(x, everywhere) if isinstance(x, jax.Array) else x, tree)
+
+
+def on_one_device(tree: Any) -> Any:
+    """Undo `on_every_device`."""
+    if len(jax.local_devices()) == 1:
+        return tree
+    return jax.tree.map(lambda x: jax.device_put(x, jax.local_devices()[0]) if isinstance(x, jax.Array) else x, tree)
+
+
+def shared_out(batch: Any) -> Any:
+    """Share the samples of a batch out over the devices, in a program that runs on all of them.
+
+    Arrays whose length is no multiple of the number of devices stay whole.
+    """
+    devices = jax.local_devices()
+    if len(devices) == 1:
+        return batch
+    parts = NamedSharding(Mesh(devices, ("batch",)), PartitionSpec("batch"))
+
+    def share(x: Any) -> Any:
+        fits = isinstance(x, jax.Array) and x.ndim > 0 and len(x) % len(devices) == 0
+        return jax.lax.with_sharding_constraint(x, parts) if fits else x
+
+    return jax.tree.map(share, batch)

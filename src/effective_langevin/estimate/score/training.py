@@ -13,6 +13,7 @@ from jax.flatten_util import ravel_pytree
 
 from ..._core import checkpoints, progress
 from ...execution.compilation import soon_compiled
+from ...execution.devices import on_every_device, on_one_device, shared_out
 
 
 class Objective(Protocol):
@@ -89,13 +90,15 @@ def train(
 ) -> Trained:
     """Minimise the objective; with `held_out` data the weights returned are those of the best epoch.
 
-    An interrupted training continues from its checkpoint, if one is kept, and ends with the same bits.
+    An interrupted training continues from its checkpoint, if one is kept, and ends with the same bits. On several
+    devices every step shares its samples out over all of them.
     """
     weights, form = flatten_weights(network)
     state = (weights, weights, weights, schedule.optimiser().init(weights))
     work = ((label, objective, schedule, repr(form.frame)), (state, data, held_out, key))
     with progress.task(label, schedule.epochs) as tick, checkpoints.of(*work) as checkpoint:
         state, notes = checkpoint.restored(state)
+        state, data, held_out = on_every_device((state, data, held_out))
         curve, scores = notes.get("curve", []), notes.get("scores", [])
         tick(len(curve), "resumed" if curve else "")
         for epoch in range(len(curve), schedule.epochs):
@@ -112,7 +115,7 @@ def train(
                     state = (state[0], state[1], state[1], state[3])
             checkpoint.keep(state, {"curve": curve, "scores": scores})
             tick(1, note)
-    best = state[1] if held_out is None else state[2]
+    best = on_one_device(state[1] if held_out is None else state[2])
     return Trained(form.network(best), np.concatenate(curve), np.array(scores))
 
 
@@ -140,7 +143,8 @@ def _run_epoch(state, form: _Form, objective: Objective, data, key, schedule: Sc
 
     def step(state, batch):
         weights, averaged, best, inner = state
-        value, gradient = jax.value_and_grad(lambda w: objective.loss(form.network(w), data, batch))(weights)
+        here = shared_out(batch)
+        value, gradient = jax.value_and_grad(lambda w: objective.loss(form.network(w), data, here))(weights)
         updates, inner = optimiser.update(gradient, inner)
         weights = weights + updates
         averaged = averaged + (1 - schedule.average) * (weights - averaged)
