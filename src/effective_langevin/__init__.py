@@ -21,6 +21,7 @@ from ._core.errors import (
 from .comparison import compare
 from .data import Standardizer, TimeSeries, preprocess
 from .data.io import read
+from .data.preprocess.memory import Delays, Velocity
 from .diagnose import Diagnosis, Finding, diagnose
 from .estimate.closure.state_dependent import StateDependent
 from .estimate.mobility import (
@@ -59,6 +60,7 @@ __all__ = [
     "ArgumentError",
     "CorrelationFit",
     "DataError",
+    "Delays",
     "DenoisingScore",
     "Diagnosis",
     "DivergenceError",
@@ -88,6 +90,7 @@ __all__ = [
     "TranslationsAndReflections",
     "UNet1D",
     "Validation",
+    "Velocity",
     "compare",
     "diagnose",
     "fit",

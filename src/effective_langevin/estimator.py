@@ -18,6 +18,7 @@ from .estimate.score import ScoreStrategy
 from .estimate.symmetry import Symmetry
 from .fit import fit
 from .forecast_skill import forecast_skill
+from .memory import Memory
 from .model import LangevinModel
 
 _LEAST_SCORED = 20
@@ -35,7 +36,7 @@ class LangevinEstimator:
         Sampling interval of arrays; a TimeSeries and data with a time coordinate have their own.
     score_strategy : score strategy, optional
         `score` of `el.fit`.
-    preprocess, mobility, symmetry, check, seed : object
+    preprocess, mobility, symmetry, memory, check, seed : object
         As in `el.fit`. Settings of a strategy can be reached through it, such as `score_strategy__noise_level`.
 
     Attributes
@@ -67,6 +68,7 @@ class LangevinEstimator:
         score_strategy: ScoreStrategy | None = None,
         mobility: ClosureStrategy | None = None,
         symmetry: Symmetry | None = None,
+        memory: Memory | str | None = None,
         check: str = "warn",
         seed: int = 0,
     ):
@@ -75,6 +77,7 @@ class LangevinEstimator:
         self.score_strategy = score_strategy
         self.mobility = mobility
         self.symmetry = symmetry
+        self.memory = memory
         self.check = check
         self.seed = seed
 

@@ -30,14 +30,16 @@ from .estimate.mobility.base import ClosureFit, ClosureStrategy
 from .estimate.mobility.cross_check import cross_check
 from .estimate.score import KGMM, DenoisingScore, ScoreFit, ScoreStrategy, estimate_score
 from .estimate.space import StateSpace
-from .estimate.symmetry import NoSymmetry, Symmetry, check_symmetry, common_units
+from .estimate.symmetry import NoSymmetry, Symmetry, check_symmetry
 from .execution.compilation import note_shape
 from .held_out import Trials, check_by_forecasts
+from .memory import Memory, as_memory, check_memory, choose_memory, closure_with, name_memory, remember, units_of
 from .model import LangevinModel
 
 _KGMM_DIMENSIONS = 6
 _LEAST_SAMPLES = 100
 _KEPT_STATES = 4096
+_WITH_DELAYS = 0.1  # smoothing width: states with delays lie on a thin set, at which a narrower one would stop
 
 
 def fit(
@@ -47,6 +49,7 @@ def fit(
     score: ScoreStrategy | None = None,
     mobility: ClosureStrategy | None = None,
     symmetry: Symmetry | None = None,
+    memory: Memory | str | None = None,
     check: str = "warn",
     check_held_out: bool = False,
     compare_estimators: bool = True,
@@ -74,6 +77,11 @@ def fit(
         `model.mobility.evidence.choice`.
     symmetry : Translations or TranslationsAndReflections, optional
         A symmetry of the process. It is imposed on score and mobility, and tested on the data.
+    memory : Velocity, Delays or str, optional
+        Hidden variables from the past: `el.Velocity()` or "velocity" for motion with inertia, `el.Delays(n, lag)` or
+        "delays:N:LAG" for other hidden variables, "auto" to choose by forecasts of the observed variables on held-out
+        stretches (`model.mobility.evidence.memory`). Default: none. Simulations, forecasts and validations speak of
+        the observed variables.
     check : {"warn", "error", "off"}, default "warn"
         What to do with a series that is not stationary, or with variables that take few values, rest at one value or
         hold codes for missing samples: warn, refuse, or do not diagnose it.
@@ -111,6 +119,7 @@ def fit(
     """
     series = as_series(series)
     checks.one_of("check", check, ("warn", "error", "off"))
+    asked, observed = as_memory(memory), series
     key, origin, chain = keys.key_from_seed(seed), describe_data(series), as_chain(preprocess)
     transform, series = transform_series(series, chain)
     checks.enough_samples(series.n_samples, _LEAST_SAMPLES, "a fit")
@@ -120,6 +129,16 @@ def fit(
     symmetry = symmetry or NoSymmetry()
     checks.offers("symmetry", symmetry, "blocks", "Translations()")
     space = StateSpace.of(series, symmetry)
+    check_memory(asked, series, space, mobility)
+    remembered = None
+    if not isinstance(asked, str):
+        own = asked
+    else:
+        options = {"preprocess": preprocess, "score": score, "mobility": mobility, "check": "off", "seed": seed}
+        trial = partial(fit, **options)
+        own, remembered = choose_memory(observed, series, diagnosis, lambda part, tried: trial(part, memory=tried))
+    transform, series, space = remember(own, transform, series, space)
+    mobility = closure_with(own, mobility)
     score = score or _default_score(space)
     checks.offers("score", score, "supports", "KGMM() or DenoisingScore()")
     if mobility is not None:
@@ -132,7 +151,7 @@ def fit(
 
     series = unfold(series)
     note_shape("fit", series.n_samples, series.dimension)
-    standardizer = common_units(Standardizer.from_series(series), symmetry)
+    standardizer = units_of(series, space)
     standard, standard_space = series.map(standardizer.to_standard), space.in_units_of(standardizer.std)
     model_of = partial(
         _model_of,
@@ -153,7 +172,9 @@ def fit(
     ):
         checked = check_held_out, compare_estimators
         learned, closure, mobility = _learn(standard, score, mobility, standard_space, key, model_of, *checked)
-    strategies = {"preprocess": chain.steps if chain else [], "score": score, "mobility": mobility}
+    closure = closure.with_evidence(memory=remembered)
+    strategies: dict[str, Any] = {"preprocess": chain.steps if chain else [], "score": score, "mobility": mobility}
+    strategies |= {"memory": name_memory(own)} if own or remembered else {}
     provenance = _provenance(series, forced, seed, origin, **strategies, symmetry=symmetry)
     return model_of(learned, closure, provenance=provenance, transform=transform, diagnosis=diagnosis)
 
@@ -204,7 +225,12 @@ def _kept_states(series: TimeSeries, seed: int) -> np.ndarray:
 
 
 def _default_score(space: StateSpace) -> ScoreStrategy:
-    """KGMM in a few dimensions, where it supports the angles if there are any; a denoising network otherwise."""
+    """KGMM in a few dimensions, where it supports the angles if there are any; a denoising network otherwise.
+
+    With delays the network learns the current, too: it stays small beside the thin set that the states lie on.
+    """
+    if space.hidden and not space.rates:
+        return DenoisingScore(noise_level=_WITH_DELAYS)
     return KGMM() if space.dimension <= _KGMM_DIMENSIONS and KGMM().supports(space) else DenoisingScore()
 
 

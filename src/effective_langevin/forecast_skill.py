@@ -44,7 +44,7 @@ class Forecasts:
     lags: np.ndarray
     states: Samples
     later: Float[np.ndarray, "lag start var"]
-    periods: tuple[float | None, ...]
+    space: StateSpace
 
     @classmethod
     def of(cls, series: TimeSeries, space: StateSpace, step: float) -> "Forecasts":
@@ -52,19 +52,22 @@ class Forecasts:
 
         The finest `step` of the models bounds the number of forecasts.
         """
-        forgets = float(np.mean(integral_times(series.segments, series.dt)) / series.dt)
+        forgets = float(np.mean(integral_times(space.observe(series).segments, series.dt)) / series.dt)
         stretch = int(np.median([len(segment) for segment in series.segments]))
         longest = int(np.clip(round(forgets), 1, max(1, min(_LONGEST_LAG, stretch // 2))))
         lags = np.unique(np.geomspace(1, longest, _LAGS).round().astype(int))
         values, steps = MEMBERS * series.dimension * (longest + 1), max(1.0, series.dt / step)
         most = min(_MOST_VALUES / values, max(_LEAST_STARTS, _MOST_WORK / (values * steps)))
         first, later = _pairs(series, lags, int(min(_STARTS, max(most, _FEWEST))))
-        return cls(series, lags, first, later, space.periods)
+        return cls(series, lags, first, later, space)
 
     def ensemble(self, model: LangevinModel) -> Float[np.ndarray, "member start lag var"] | None:
         """Return ten forecasts of each outcome; None if a member diverges."""
         units, starts = model.standardizer, len(self.states)
-        initial = np.tile(units.to_physical(self.states), (MEMBERS, 1))
+        states = np.tile(self.states, (MEMBERS, 1))
+        if self.space.errors:
+            states = self.space.blur_hidden(states, np.random.default_rng(0).normal(size=states.shape))
+        initial = units.to_physical(states)
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("error", EstimateWarning)
@@ -91,9 +94,10 @@ class Forecasts:
         return np.stack([energy_scores(self._embedded(states[drawn]), self._embedded(y)) for y in self.later], axis=1)
 
     def _embedded(self, states: np.ndarray) -> np.ndarray:
-        """Return states with each angle as a point on its circle."""
-        parts = [states[..., [i]] for i, period in enumerate(self.periods) if period is None]
-        for i, period in enumerate(self.periods):
+        """Return the observed variables, with each angle as a point on its circle."""
+        periods = self.space.periods[: self.space.observed]
+        parts = [states[..., [i]] for i, period in enumerate(periods) if period is None]
+        for i, period in enumerate(periods):
             if period is not None:
                 angle, radius = 2 * np.pi * states[..., [i]] / period, period / (2 * np.pi)
                 parts += [radius * np.cos(angle), radius * np.sin(angle)]

@@ -137,8 +137,9 @@ def _names(series: TimeSeries, space: StateSpace) -> list[str]:
     """Return the names of what is compared: fields, or variables with cos and sin of the angles last."""
     if space.channels:
         return ["the field"] if space.channels == 1 else [f"field {k + 1}" for k in range(space.channels)]
-    lines = [name for name, period in zip(series.names, space.periods) if period is None]
-    angles = [name for name, period in zip(series.names, space.periods) if period is not None]
+    labels = list(zip(series.names, space.periods))[: space.observed]
+    lines = [name for name, period in labels if period is None]
+    angles = [name for name, period in labels if period is not None]
     return [*lines, *(f"{way}({name})" for name in angles for way in ("cos", "sin"))]
 
 

@@ -96,7 +96,9 @@ def test_a_series_that_counts_time_otherwise_is_refused():
 
 
 def test_an_unknown_or_damaged_transform_is_refused():
-    with pytest.raises(el.ModelFileError, match=r"no transform 'Wavelet'.*known are Chain, DelayEmbedding, Detrend"):
+    with pytest.raises(
+        el.ModelFileError, match=r"no transform 'Wavelet'.*known are Chain, DelayEmbedding, Delays, Detrend"
+    ):
         base.from_dict({"kind": "Wavelet"})
     state = pp.Detrend().fit(climate()).to_dict()
     del state["span"]

@@ -9,6 +9,7 @@ from effective_langevin.systems import (
     AffineNoise,
     AsymmetricWells,
     CoxIngersollRoss,
+    DoubleWellOscillator,
     DrivenRing,
     FokkerPlanck,
     NoisyLimitCycle,
@@ -20,6 +21,7 @@ PLANES = [
     (NoisyLimitCycle(), 1.6, 1e-6),
     (NoisyLimitCycle(omega=-1.3, noise=0.3), 1.6, 1e-6),
     (AsymmetricWells(), 1.6, 1e-6),
+    (DoubleWellOscillator(friction=0.7, temperature=0.4), 1.6, 1e-6),
     (OrnsteinUhlenbeck.rotating(2), 2.0, 1e-6),
     (AffineNoise(), 0.5, 0.03),
 ]

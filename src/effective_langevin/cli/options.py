@@ -81,6 +81,10 @@ MODEL: Table = {
     "mobility": (
         str, "Default: chosen by held-out forecasts. integrated-response, state-dependent, log-correlation, ...", None
     ),
+    "memory": (
+        str, "Hidden variables from the past, chosen by held-out forecasts (auto) or as given.",
+        "auto|velocity|delays:N[:LAG]"
+    ),
     "symmetry": (str, "translations or translations-and-reflections.", None),
     "check": (str, "What to do with a series that is not stationary. Default: error.", "error|warn|off"),
     "force": (bool, "Fit a series that is not stationary: --check warn.", None),

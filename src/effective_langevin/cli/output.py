@@ -34,7 +34,7 @@ _FLAGS = {
     r"`?el\.TimeSeries\(\.\.\., periods=\{\"(.+?)\": 2 \* np\.pi\}\)`?": r"--periodic \1",
     r"`?el\.TimeSeries\(\.\.\., periods=\{\"(.+?)\": ([\d.]+)\}\)`?": r"--periodic \1:\2",
     r"`?el\.fit\(\.\.\., symmetry=el\.Translations\(\)\)`?": "--symmetry translations",
-    r"`el\.preprocess\.DelayEmbedding\(\)`": "--delay 1",
+    r'`?el\.fit\(\.\.\., memory="auto"\)`?': "--memory auto",
     r"`(?:preprocess=\[)?el\.preprocess\.PCA\((?:variance=)?([\d.]+)\)\]?`": r"--pca \1",
     r"\(`period=360`, or (.+?:360)\)": r"(--periodic \1)",
     r"`period=2 \* np\.pi`": "NAME:6.2832",

@@ -197,6 +197,8 @@ def record_model(model: LangevinModel) -> dict[str, Any]:
     told = ("samples", "segments", "dropped", "sha256", "source", "forced")
     if model.mobility.evidence.choice:
         told += ("mobility",)  # it was chosen, and a repeated run chooses again
+    if model.mobility.evidence.memory:
+        found["memory"], settings["memory"] = settings["memory"], "auto"
     found |= {key: settings.pop(key) for key in told if key in settings}
     versions = settings.pop("versions", {})
     return {**settings, "found": found, "versions": versions}

@@ -21,6 +21,7 @@ from ..data.io.codes import is_number
 from ..data.preprocess.base import Transform
 from ..data.provenance import hash_samples
 from ..fit import fit
+from ..memory import as_memory
 from ..model import LangevinModel, match_variances
 from ..validate import Validation, validate
 from . import options
@@ -246,7 +247,10 @@ def resolve(flags: Mapping[str, Any], config: Path | None) -> Settings:
         reading=reading,
         demo=_demo(_table("demo", given, DEMO)),
         preprocess=steps,
-        strategies={role: choose(role, given[role]) for role in STRATEGIES if role in given},
+        strategies={
+            **{role: choose(role, given[role]) for role in STRATEGIES if role in given},
+            **({"memory": as_memory(given["memory"])} if "memory" in given else {}),
+        },
         seed=checks.integer_at_least("seed", given.get("seed", 0), 0),
         check=checks.one_of("check", given.get("check", "error"), ("error", "warn", "off")),
         force=checks.instance_of("force", given.get("force", False), (bool,)),

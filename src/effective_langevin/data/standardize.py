@@ -69,6 +69,20 @@ class Standardizer:
             count, mean, variance = _merge(count, mean, variance, len(block), *added)
         return cls(shift + mean, np.sqrt(variance))
 
+    def of_first(self, count: int) -> "Standardizer":
+        """Return the units of the first variables alone.
+
+        Parameters
+        ----------
+        count : int
+            How many.
+
+        Returns
+        -------
+        Standardizer
+        """
+        return Standardizer(self.mean[:count], self.std[:count])
+
     def to_standard(self, x: Samples) -> Samples:
         """Convert states from physical to standardised units.
 

@@ -246,9 +246,9 @@ def check_markov(moments: SeriesMoments, found: CellMemory, *, noisy: bool, smoo
     if noisy and value > 0:
         advice = "Measurement noise explains it at short lags. `el.IntegratedResponse()` leaves out lag 0."
     elif smooth or value < 0:
-        advice = "The motion has inertia. Add velocities, or delayed copies by `el.preprocess.DelayEmbedding()`."
+        advice = 'The motion has inertia. Add velocities or delays: `el.fit(..., memory="auto")`.'
     else:
-        advice = "A slow variable is missing. Add it, or delayed copies by `el.preprocess.DelayEmbedding()`."
+        advice = 'A slow variable is missing. Add it, or delays: `el.fit(..., memory="auto")`.'
     return Finding("Markov test", level, meaning, advice, numbers)
 
 
@@ -293,6 +293,6 @@ def check_time_reversal(moments: SeriesMoments) -> Finding:
     )
     advice = (
         "A constant mobility does not reproduce it, and in one variable no Langevin equation does: see "
-        "`el.StateDependent()` and `el.preprocess.DelayEmbedding`."
+        '`el.StateDependent()` and `el.fit(..., memory="auto")`.'
     )
     return Finding(name, "note", meaning, advice, numbers)

@@ -4,7 +4,7 @@ An angle lives on a circle: x and x + period are the same state, and a score the
 of an angle. Identities for x on the line (Stein's, the response of x) hold for smooth functions on the circle instead.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, is_dataclass, replace
 from typing import Any
 
@@ -28,13 +28,16 @@ class StateSpace:
 
     `periods` has one entry per variable: the period of an angle, None for a variable on the line; `lowest` says where
     the period of each angle begins. `symmetry` is the group under which the process looks the same. The last `hidden`
-    variables are not observed.
+    variables are not observed. If they are velocities v of the others, `rates` says how fast these move: dx/dt = rate
+    times v; `errors` are those with which they are known from the past.
     """
 
     periods: tuple[float | None, ...]
     symmetry: Symmetry = field(default_factory=NoSymmetry)
     hidden: int = 0
     lowest: tuple[float, ...] = ()
+    rates: tuple[float, ...] = ()
+    errors: tuple[float, ...] = ()
 
     @classmethod
     def of(cls, series: TimeSeries, symmetry: Symmetry) -> "StateSpace":
@@ -42,6 +45,11 @@ class StateSpace:
         space = cls(series.periods, symmetry, lowest=tuple(angles.lowest(series).tolist()))
         space.check()
         return space
+
+    def with_hidden(self, observed: int, errors: Sequence[float] = ()) -> "StateSpace":
+        """Return the space in which only the first variables are observed; with `errors`, the others are velocities."""
+        rates = (1.0,) * len(errors)
+        return replace(self, hidden=self.dimension - observed, rates=rates, errors=tuple(errors))
 
     @property
     def dimension(self) -> int:
@@ -75,7 +83,24 @@ class StateSpace:
     def in_units_of(self, widths: Vector) -> "StateSpace":
         """Return the space with each variable measured in units of its width."""
         periods = tuple(period and float(period / width) for period, width in zip(self.periods, widths))
-        return replace(self, periods=periods, lowest=())
+        ratios = zip(self.rates, widths[len(self.rates) :], widths)
+        rates = tuple(float(r * v / x) for r, v, x in ratios)
+        errors = tuple(float(e / v) for e, v in zip(self.errors, widths[len(rates) :]))
+        return replace(self, periods=periods, lowest=(), rates=rates, errors=errors)
+
+    def observe(self, series: TimeSeries) -> TimeSeries:
+        """Return a series of these variables without the hidden ones."""
+        if not self.hidden:
+            return series
+        labels = {name: getattr(series, name)[: self.observed] for name in ("names", "units", "periods")}
+        places = list(zip(series.records, series.starts))
+        return series.with_segments([s[:, : self.observed] for s in series.segments], places=places, **labels)
+
+    def blur_hidden(self, states: Samples, normals: Samples) -> Samples:
+        """Return states, in the units of this space, with the errors of their velocities drawn."""
+        width = np.zeros(self.dimension)
+        width[self.dimension - len(self.errors) :] = self.errors
+        return states + width * normals
 
     def declare(self, series: TimeSeries) -> TimeSeries:
         """Return a series of these variables with its angles declared."""
@@ -127,6 +152,7 @@ class StateSpace:
         settings = asdict(self.symmetry) if is_dataclass(self.symmetry) else {}
         kind = type(self.symmetry).__name__
         where = {"periods": list(self.periods), "lowest": list(self.lowest), "hidden": self.hidden}
+        where |= {"rates": list(self.rates), "errors": list(self.errors)} if self.rates else {}
         return {**where, "symmetry": {"kind": kind, **settings}}
 
     @classmethod
@@ -135,7 +161,8 @@ class StateSpace:
         settings: dict[str, Any] = {n: tuple(v) if isinstance(v, list) else v for n, v in state["symmetry"].items()}
         kind = SYMMETRIES.get(settings.pop("kind"))
         group = kind(**settings) if kind else NoSymmetry()
-        return cls(tuple(state["periods"]), group, state.get("hidden", 0), tuple(state.get("lowest", ())))
+        lists = (tuple(state.get(name, ())) for name in ("lowest", "rates", "errors"))
+        return cls(tuple(state["periods"]), group, state.get("hidden", 0), *lists)
 
 
 def _wave(angle: np.ndarray, rate: float) -> tuple[float, float]:

@@ -146,6 +146,12 @@ class Draws:
     lifted_by: float = 0.0
     blocks: int = 0
 
+    def of_first(self, count: int) -> "Draws":
+        """Return the same of the first variables alone."""
+        part = (..., slice(count), slice(count))
+        arrays = (array[part] for array in (self.phi, self.covariance, self.phis, self.covariances))
+        return Draws(*arrays, self.lifted_by, self.blocks)
+
     def scatter(self, drawn: np.ndarray) -> np.ndarray:
         """Return the standard error from draws."""
         return scatter_of_draws(drawn, self.blocks)

@@ -235,6 +235,9 @@ def _in_data_variables(model: "LangevinModel", paths: Paths, starts: Vector) -> 
 
 def _run(model: "LangevinModel", states: Samples, frames: int, key: jax.Array) -> Paths:
     """Simulate the model from observed states; a diverged member is NaN."""
+    if model.space.errors:
+        drawn = np.asarray(jax.random.normal(keys.named(key, "hidden"), states.shape))
+        states = model.space.in_units_of(model.standardizer.std).blur_hidden(states, drawn)
     ensemble, _ = run_model(model, _with_noise(model, states, key), frames, dt=model.dt, key=key)
     return ensemble.paths if model.score.resolved else expect_clean(model, ensemble.paths)
 

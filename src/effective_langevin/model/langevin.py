@@ -23,7 +23,8 @@ from ..estimate.space import StateSpace
 from ..simulate import Stepper, StochasticMidpoint
 from . import analysis, display, simulation, storage, variance_correction
 from .applications import Applications
-from .closure import Closure, ConstantClosure, FieldClosure, evaluate_fields
+from .closure import Closure, ConstantClosure, FieldClosure
+from .irreversibility import produce_entropy
 from .variables import match_variables
 
 
@@ -230,27 +231,19 @@ class LangevinModel(Applications):
         return analysis.relaxation(self._draws())
 
     def circulation(self) -> analysis.Circulation:
-        """Return the rotations made by Phi_A: frequencies with errors, and planes; or the reason why not."""
-        draws = self._draws()
-        return analysis.rotations(draws, self.standardizer.std, "" if self.fields else draws.degenerate)
+        """Return the rotations of the observed variables by Phi_A: frequencies with errors, planes; or why not."""
+        seen = self.space.observed
+        draws = self._draws().of_first(seen)
+        return analysis.rotations(draws, self.standardizer.std[:seen], "" if self.fields else draws.degenerate)
 
     def entropy_production(self) -> analysis.EntropyProduction:
         """Return < nu . D^-1 nu > per unit of time, with its error: zero if and only if the model is reversible.
 
         It is undefined where no noise acts along the current, or cannot be told from none, where the inferred diffusion
         had to be made positive definite, and for a smooth series with a current, whose D is an effective one.
+        Velocities change their sign with the direction of time: that x moves with them produces nothing.
         """
-        closure = self.mobility.evidence.closure
-        if closure is not None and closure.white is False:
-            return analysis.EntropyProduction.undefined("the series is smooth, so that its noise is not resolved")
-        clean = self.standardizer.to_standard(self.states)
-        kick = np.random.default_rng(0).normal(size=clean.shape) @ self.score.spread
-        states = np.concatenate([clean + kick, clean - kick]) if self.score.noise_level else clean
-        if self.fields is not None:
-            everything = (self.fields, *self.fields.drawn())
-            values = [evaluate_fields(self.score.function, fields, states) for fields in everything]
-            return analysis.entropy_of_fields(*values[0], values[1:])
-        return analysis.entropy_production(self._draws(), states, self.score.function.over(states).astype(float))
+        return produce_entropy(self, self._draws())
 
     def replicas(self) -> Iterator["LangevinModel"]:
         """Yield the model with each closure from blocks of time drawn with replacement, for errors of predictions."""

@@ -8,12 +8,13 @@ from .fokker_planck import FokkerPlanck
 from .kuramoto_sivashinsky import KuramotoSivashinsky
 from .more_variables import OrnsteinUhlenbeck, StochasticLorenz63
 from .one_variable import CoxIngersollRoss, DrivenRing, ScalarMultiplicative
-from .two_variables import AffineNoise, AsymmetricWells, NoisyLimitCycle
+from .two_variables import AffineNoise, AsymmetricWells, DoubleWellOscillator, NoisyLimitCycle
 
 __all__ = [
     "AffineNoise",
     "AsymmetricWells",
     "CoxIngersollRoss",
+    "DoubleWellOscillator",
     "DrivenRing",
     "FokkerPlanck",
     "KuramotoSivashinsky",
@@ -32,6 +33,7 @@ _BY_NAME = {
     "affine-noise": AffineNoise,
     "cir": CoxIngersollRoss,
     "limit-cycle": NoisyLimitCycle,
+    "oscillator": DoubleWellOscillator,
     "ring": DrivenRing,
     "ornstein-uhlenbeck": lambda: OrnsteinUhlenbeck.rotating(2),
     "kuramoto-sivashinsky": KuramotoSivashinsky,

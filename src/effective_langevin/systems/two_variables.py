@@ -70,6 +70,47 @@ class AsymmetricWells(System):
         return np.eye(2)
 
 
+class DoubleWellOscillator(System):
+    """dx = v dt, dv = (x - x^3 - gamma v) dt + sqrt(2 D) dW: motion with inertia and friction in a double well.
+
+    The density is exp(-(v^2 / 2 + x^4 / 4 - x^2 / 2) / T) with T = D / gamma, and the mobility [[0, -T], [T, D]]: a
+    constant closure is exact. It is reversible, if v changes its sign with the direction of time.
+
+    Parameters
+    ----------
+    friction, temperature : float
+        gamma and T; defaults 0.5, 0.5.
+
+    Examples
+    --------
+    >>> el.systems.DoubleWellOscillator().mobility
+    array([[ 0.  , -0.5 ],
+           [ 0.5 ,  0.25]])
+    """
+
+    names: ClassVar[tuple[str, ...]] = ("x", "v")
+    step: ClassVar[float] = 0.01
+    burn_in: ClassVar[float] = 100.0
+    exact: ClassVar[tuple[str, ...]] = ("score", "mobility", "current")
+    friction: float = 0.5
+    temperature: float = 0.5
+
+    @property
+    def mobility(self) -> Matrix:
+        """[[0, -T], [T, gamma T]]."""
+        return self.temperature * np.array([[0.0, -1.0], [1.0, self.friction]])
+
+    def score_function(self, x: Samples) -> Samples:
+        x = np.asarray(x, float)
+        return np.stack([x[..., 0] - x[..., 0] ** 3, -x[..., 1]], axis=-1) / self.temperature
+
+    def _drift(self, x):
+        return jnp.stack([x[1], x[0] - x[0] ** 3 - self.friction * x[1]])
+
+    def _noise(self, x):
+        return np.array([[0.0], [np.sqrt(self.friction * self.temperature)]])
+
+
 class AffineNoise(System):
     """dx = f(x) dt + B(x) dW with f = -(|x|^2 + 1) x + omega (-y, x) and B = B0 + alpha (x B1 + y B2).
 

@@ -7,6 +7,7 @@ import numpy as np
 
 from .._core.types import Samples
 from ..data import TimeSeries
+from ..data.preprocess.chain import FittedChain
 from ..model import LangevinModel
 from ..statistics import distances
 from ..statistics.densities import SeriesStatistics, floor, histogram_edges, series_statistics
@@ -49,7 +50,9 @@ class OriginalVariables(Pair):
     @classmethod
     def of(cls, model: LangevinModel, data: TimeSeries, paths: TimeSeries) -> "OriginalVariables | None":
         """Compare `data` and `paths`, given in the model's variables, if these are transformed ones or angles."""
-        if model.transform is None and not model.space.angles:
+        steps = model.transform.steps if isinstance(model.transform, FittedChain) else ()
+        remembers = model.space.hidden and len(steps) == 1  # this changes no observed variable
+        if (model.transform is None or remembers) and not model.space.angles:
             return None
         data, paths = model.space.wrap(data), _spread_over(data, paths)
         if model.transform is not None:

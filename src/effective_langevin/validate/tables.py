@@ -217,6 +217,15 @@ def closures(validation: Validation) -> Table | None:
     return Table("Choice of the closure", ["Closure", "Energy score", "Above the best"], rows)
 
 
+def memories(validation: Validation) -> Table | None:
+    """Give the held-out score of each memory that was tried."""
+    choice = validation.model.mobility.evidence.memory
+    if choice is None or not choice.candidates:
+        return None
+    rows = [[row["memory"], row["loss"], row["excess"]] for row in choice.rows()]
+    return Table("Choice of the memory", ["Memory", "Energy score", "Above the best"], rows)
+
+
 def relaxation(validation: Validation, description: ModelDescription) -> list[Table]:
     """Give relaxation times, and rotations where there are some."""
     unit, place = validation.comparison.time_unit, "Where" if validation.model.space.channels else "Variables"

@@ -103,7 +103,7 @@ class Validation:
 
     @property
     def data(self) -> TimeSeries:
-        """The data in the model's variables, cos and sin in place of angles."""
+        """The data in the observed ones of the model's variables, cos and sin in place of angles."""
         return self._sides.data
 
     @property
@@ -309,8 +309,9 @@ def validate(
     if diagnosis is None and model.provenance.get("sha256") == hash_samples(series):
         diagnosis = model.diagnosis
     own = model.to_model_variables(series)
-    series = embed_angles(own)
-    standard = Standardizer.from_series(series).to_standard if model.space.angles else model.standardizer.to_standard
+    series = embed_angles(model.space.observe(own))
+    units = Standardizer.from_series(series) if model.space.angles else model.standardizer.of_first(series.dimension)
+    standard = units.to_standard
     times = integral_times(series.map(standard).segments, series.dt)
     lags = comparison_lags(times, series.segments, series.dt)
     members = _MEMBERS if members is None else checks.integer_at_least("members", members, 1)
@@ -318,7 +319,7 @@ def validate(
     options = {"dt": series.dt, "transformed": True, **(simulation or {})}
     span = duration or frames * series.dt
     simulated, settling = simulate_steadily(model, span, float(times.max()), members=members, seed=seed, **options)
-    paths = embed_angles(simulated)
+    paths = embed_angles(model.space.observe(simulated))
     lags = lags[lags <= _REACH * min(len(s) for s in paths.segments)]
     edges = histogram_edges(series.stacked())
     data_statistics, model_statistics = (series_statistics(s.segments, s.dt, edges, lags) for s in (series, paths))

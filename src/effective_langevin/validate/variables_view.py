@@ -38,8 +38,8 @@ class VariablesView(View):
 
     def subject(self) -> str:
         """Name the variables, or count them."""
-        model = self.model
-        return ", ".join(model.names) if model.dimension <= _MOST_ROWS else f"{model.dimension} variables"
+        seen = self.model.names[: self.model.space.observed]
+        return ", ".join(seen) if len(seen) <= _MOST_ROWS else f"{len(seen)} variables"
 
     def curves(self) -> LazyCurves:
         """Return all curves, each computed when it is first asked for."""
@@ -109,7 +109,8 @@ class VariablesView(View):
         """Return the joint densities of the pairs that Phi couples most; pairs of angles, not of their cos and sin."""
         model, original = self.model, self.sides.original
         shown = original if model.space.angles and original else self.sides
-        phi = np.abs(self.standard_mobility())
+        seen = model.space.observed
+        phi = np.abs(self.standard_mobility())[:seen, :seen]
         rows, columns = np.triu_indices(len(phi), 1)
         pairs = [(int(rows[k]), int(columns[k])) for k in worst((phi + phi.T)[rows, columns], _MOST_PAIRS)]
         if not pairs:
@@ -134,7 +135,9 @@ class VariablesView(View):
         return self.model.fields is not None or self.model.dimension <= _PLANE
 
     def _own_data(self) -> TimeSeries | None:
-        """Return the data in the variables of the equation: angles, not their cos and sin."""
+        """Return the data in the variables of the equation: angles, not their cos and sin; None if some are hidden."""
+        if self.model.space.hidden:
+            return None
         original: OriginalVariables | None = self.sides.original
         return self.sides.data if not self.model.space.angles else original and original.data
 

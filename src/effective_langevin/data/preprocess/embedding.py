@@ -1,5 +1,6 @@
 """Delay embedding: the present and some of the past as one state."""
 
+from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from numbers import Integral
@@ -48,16 +49,11 @@ class DelayEmbedding:
 
 
 @dataclass(frozen=True, eq=False)
-class FittedDelayEmbedding(SegmentTransform):
-    """The present first, then the delayed copies in the order of `lags`."""
+class PastTransform(SegmentTransform):
+    """A state made of the present and of samples up to max(lags) steps before; rows without that past are lost."""
 
     lags: tuple[int, ...]
     dt: float
-
-    @property
-    def new_labels(self) -> list[Label]:
-        """x, y, x(t-1), y(t-1), ..., the numbers being steps."""
-        return [*self.labels, *((f"{n}(t-{lag})", u, p) for lag in self.lags for n, u, p in self.labels)]
 
     def apply(self, series: TimeSeries) -> TimeSeries:
         self._expect(series, self.names)
@@ -75,11 +71,36 @@ class FittedDelayEmbedding(SegmentTransform):
         labels = {"names": self.new_names, "units": self.new_units, "periods": self.new_periods}
         return series.with_segments(segments, places=places, lost=lost, **labels)
 
-    def _forward(self, values: Samples, times: np.ndarray) -> Samples:
+    @property
+    def used(self) -> tuple[int, ...]:
+        """Lags of the samples that a state is made of, the present first."""
+        return (0, *self.lags)
+
+    def copies(self, values: Samples) -> list[Samples]:
+        """Return the samples at each of the `used` lags, side by side in time."""
         past = max(self.lags)
-        if len(values) <= past:
+        return [values[past - lag : len(values) - lag] for lag in self.used]
+
+    def _forward(self, values: Samples, times: np.ndarray) -> Samples:
+        if len(values) <= max(self.lags):
             return np.empty((0, len(self.new_names)))
-        return np.hstack([values[past - lag : len(values) - lag] for lag in (0, *self.lags)])
+        return self._embed(self.copies(values))
+
+    @abstractmethod
+    def _embed(self, copies: list[Samples]) -> Samples: ...
 
     def _backward(self, values: Samples, times: np.ndarray) -> Samples:
         return values[:, : len(self.names)]
+
+
+@dataclass(frozen=True, eq=False)
+class FittedDelayEmbedding(PastTransform):
+    """The present first, then the delayed copies in the order of `lags`."""
+
+    @property
+    def new_labels(self) -> list[Label]:
+        """x, y, x(t-1), y(t-1), ..., the numbers being steps."""
+        return [*self.labels, *((f"{n}(t-{lag})", u, p) for lag in self.lags for n, u, p in self.labels)]
+
+    def _embed(self, copies: list[Samples]) -> Samples:
+        return np.hstack(copies)

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
+from math import inf, isfinite
 from typing import Any
 
 from ..._core.format import after_number, plus_minus, short
@@ -68,6 +69,65 @@ class ClosureChoice:
     def leads(self) -> str:
         """Return the lags of the forecasts in words."""
         return ", ".join(short(lag) for lag in self.lags)
+
+
+MEMORIES = {"none": "no memory", "velocity": "velocities"}
+
+
+@dataclass(frozen=True)
+class MemoryChoice:
+    """Which memory was taken, and why; `candidates` are those whose forecasts were compared, simplest first.
+
+    `kind` is "none", "velocity" or "delays:N:LAG". `lags` are those of the forecasts, in units of time, and `starts` is
+    the number of states they begin at. A candidate with members that diverged has an infinite loss.
+    """
+
+    kind: str
+    reason: str
+    lags: tuple[float, ...] = ()
+    starts: int = 0
+    candidates: tuple[Candidate, ...] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data, ready for JSON, which has no infinite numbers."""
+        plain = asdict(self)
+        for tried in plain["candidates"]:
+            tried |= {name: None for name, value in tried.items() if name != "kind" and not isfinite(value)}
+        return plain
+
+    @classmethod
+    def from_dict(cls, state: Mapping[str, Any]) -> "MemoryChoice":
+        """Undo `to_dict`."""
+        known = [{name: inf if v is None else v for name, v in tried.items()} for tried in state["candidates"]]
+        tried = tuple(Candidate(**candidate) for candidate in known)
+        return cls(**{**state, "lags": tuple(state["lags"]), "candidates": tried})
+
+    def summary(self) -> str:
+        """Say what was taken and why."""
+        return f"The model has {name_of_memory(self.kind)}: {self.reason}."
+
+    def rows(self) -> list[dict[str, str]]:
+        """Return what was tried in words, for a table."""
+        return [
+            {
+                "memory": name_of_memory(tried.kind).capitalize() + (" (taken)" * (tried.kind == self.kind)),
+                "loss": short(tried.loss) if isfinite(tried.loss) else "members diverged",
+                "excess": plus_minus(tried.excess, tried.standard_error) if 0 < tried.excess < inf else "",
+            }
+            for tried in self.candidates
+        ]
+
+    def leads(self) -> str:
+        """Return the lags of the forecasts in words."""
+        return ", ".join(short(lag) for lag in self.lags)
+
+
+def name_of_memory(kind: str) -> str:
+    """Return the kind of a memory in words."""
+    if kind in MEMORIES:
+        return MEMORIES[kind]
+    _, count, lag = kind.split(":")
+    return f"{count} delays of {lag} steps" if int(lag) > 1 else f"{count} delays of a step"
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ drives the noise. Beyond the box D keeps its value at the nearest point and nu f
 """
 
 import functools
+from collections.abc import Sequence
 from itertools import combinations_with_replacement
 from math import comb
 from operator import add
@@ -78,6 +79,40 @@ class PolynomialCurrent(CurrentField):
         fade = jnp.exp(-0.25 * jnp.sum((x - inside) ** 2, axis=1, keepdims=True) ** 2)
         polynomials = jnp.stack(_combined(_terms(inside, self.degree), self.coefficients), axis=1)
         return fade * (polynomials + times(self.by_score, score))
+
+
+class InertialCurrent(CurrentField):
+    """dx/dt = rate v, exactly, and dv/dt = P(x, v) + A s(x, v), of states (x, v).
+
+    Beyond the box that holds the data, the force P + A s hands over to rate times the score of x: that of a conserved
+    energy with the density of the model, which holds the states back.
+    """
+
+    coefficients: Float[Array, "observed term"]
+    by_score: Float[Array, "observed var"]
+    rates: Float[Array, " observed"]
+    low: Float[Array, " var"]
+    high: Float[Array, " var"]
+
+    @classmethod
+    def of(
+        cls, coefficients: np.ndarray, by_score: np.ndarray, rates: Sequence[float], low: Vector, high: Vector
+    ) -> "InertialCurrent":
+        """Make the field from arrays of any precision."""
+        return cls(*(jnp.asarray(a, jnp.float32) for a in (coefficients, by_score, rates, low, high)))
+
+    @property
+    def degree(self) -> int:
+        """Degree of P."""
+        return degree_of(self.coefficients.shape[1], len(self.low))
+
+    def in_batch(self, x: States, score: States) -> States:
+        size = len(self.rates)
+        inside = jnp.clip(x, self.low, self.high)
+        near = jnp.exp(-0.25 * jnp.sum((x - inside) ** 2, axis=1, keepdims=True) ** 2)
+        force = jnp.stack(_combined(_terms(inside, self.degree), self.coefficients), axis=1)
+        force = near * (force + times(self.by_score, score)) + (1 - near) * self.rates * score[:, :size]
+        return jnp.concatenate([self.rates * x[:, size:], force], axis=1)
 
 
 class PolynomialDiffusion(DiffusionField):

@@ -62,13 +62,28 @@ class CurrentRegression:
     def of(
         cls, series: TimeSeries, scores: Sequence[Samples], groups: int, degree: int | None = None
     ) -> "CurrentRegression":
-        """Sum over the series; choose the degree, unless it is given, and the ridge by leaving out groups of time."""
-        size = series.dimension
-        most = degree or max(
-            d for d in range(1, _LARGEST_DEGREE + 1) if d == 1 or comb(size + d, d) <= _most_terms(series)
+        """Take dx/dt of a smooth series; choose the degree, unless it is given, and the ridge."""
+        return cls.from_motion(
+            trim(series.segments), trim(scores), differentiate(series.segments, series.dt), groups, degree
         )
-        parts = trim(series.segments), trim(scores), differentiate(series.segments, series.dt)
-        features = [_Features(*part, most) for part in zip(*parts) if len(part[0])]
+
+    @classmethod
+    def from_motion(
+        cls,
+        states: Sequence[Samples],
+        scores: Sequence[Samples],
+        velocities: Sequence[Samples],
+        groups: int,
+        degree: int | None = None,
+    ) -> "CurrentRegression":
+        """Sum over segments of states; choose the degree, unless it is given, and the ridge.
+
+        They are those which predict groups of time left out.
+        """
+        size = states[0].shape[1]
+        terms = _most_terms(sum(map(len, states)))
+        most = degree or max(d for d in range(1, _LARGEST_DEGREE + 1) if d == 1 or comb(size + d, d) <= terms)
+        features = [_Features(*part, most) for part in zip(states, scores, velocities) if len(part[0])]
         moments = lagged_moments(features, features, [0], groups)
         found = cls(moments.sums[:, 0], moments.pairs[:, 0], size, most, 0.0, np.zeros((0, 0)))
         return found._choose(degree)
@@ -141,6 +156,6 @@ class CurrentRegression:
         return np.array([self._squares(degree, ridge, g).mean() for g in range(len(self.pairs))])
 
 
-def _most_terms(series: TimeSeries) -> int:
+def _most_terms(samples: int) -> int:
     """At most a few hundred, and at least a hundred samples for each."""
-    return min(_MOST_TERMS, max(series.n_samples // 100, 1))
+    return min(_MOST_TERMS, max(samples // 100, 1))

@@ -69,9 +69,11 @@ def infer_diffusion(
         moments = Moments.of(series, list(scores), lags, groups, True).with_rates(series, list(scores))
         combined = Combined.of(moments.with_current(series, list(currents)), symmetry, 0)
         return ResidualDiffusion(
-            lambda weights: _positive(combined.phi(weights)), groups, combined.evidence()["horizon"], True
+            lambda weights: positive_part(combined.phi(weights)), groups, combined.evidence()["horizon"], True
         )
-    return _green_kubo(series, currents, symmetry, groups)
+    velocities = differentiate(series.segments, series.dt)
+    rest = [v - nu for v, nu in zip(velocities, trim(currents)) if len(v)]
+    return integrate_rest(rest, series.dt, symmetry, groups)
 
 
 def _leaves_white_noise(series: TimeSeries, currents: Sequence[Samples]) -> bool:
@@ -86,17 +88,15 @@ def _leaves_white_noise(series: TimeSeries, currents: Sequence[Samples]) -> bool
     return bool(np.log2(squares[1] / max(squares[0], 1e-300)) - 1 <= BALLISTIC)
 
 
-def _green_kubo(series: TimeSeries, currents: Sequence[Samples], symmetry: Symmetry, groups: int) -> ResidualDiffusion:
-    """Integrate the correlations of what is left over up to a few of its correlation times."""
-    velocities = differentiate(series.segments, series.dt)
-    rest = [v - nu for v, nu in zip(velocities, trim(currents)) if len(v)]
+def integrate_rest(rest: Sequence[Samples], dt: float, symmetry: Symmetry, groups: int) -> ResidualDiffusion:
+    """Integrate the correlations of what is left over up to a few of its correlation times (Green-Kubo)."""
     lags = np.arange(min(_LONGEST, max(len(part) for part in rest) // 4) + 1)
     moments = lagged_moments(rest, rest, lags, groups)
-    tau = series.dt * lags
+    tau = dt * lags
 
     def curve(weights: np.ndarray) -> LagMatrices:
         found = symmetry.project(moments.mean(weights))
-        steps = 0.5 * series.dt * (found[1:] + found[:-1])
+        steps = 0.5 * dt * (found[1:] + found[:-1])
         return np.cumsum(0.5 * (steps + np.swapaxes(steps, 1, 2)), axis=0)
 
     whole = curve(np.ones(groups))
@@ -111,10 +111,10 @@ def _green_kubo(series: TimeSeries, currents: Sequence[Samples], symmetry: Symme
         horizon = replace(horizon, phi_by_mode=modes / symmetry.channels, phi_of_mode=modes[:, end], chosen=chosen)
     elif whole.shape[1] <= 8:
         horizon = replace(horizon, phi=whole)
-    return ResidualDiffusion(lambda weights: _positive(curve(weights)[end]), groups, horizon, False)
+    return ResidualDiffusion(lambda weights: positive_part(curve(weights)[end]), groups, horizon, False)
 
 
-def _positive(matrix: Matrix) -> Matrix:
+def positive_part(matrix: Matrix) -> Matrix:
     """The symmetric part, without its negative eigenvalues: no noise where the data show none."""
     values, vectors = np.linalg.eigh(0.5 * (matrix + matrix.T))
     return vectors * np.maximum(values, 0.0) @ vectors.T

@@ -28,6 +28,7 @@ from ..symmetry import Symmetry
 from .circle import close_ring
 from .evidence import ClosureEvidence
 from .fields import ConstantDiffusion, CurrentField, DiffusionField, Fields, SharedCurrent, stack_replicas
+from .inertia import Motion
 from .regression import CurrentRegression
 from .residual import ResidualDiffusion, infer_diffusion
 from .weak_form import MOST_VARIABLES, WeakForm, WeakSolver
@@ -88,8 +89,9 @@ class StateDependent(ClosureStrategy):
         return not space.angles or space.dimension == 1
 
     def learns_beside(self, score: ScoreStrategy, series: TimeSeries, space: StateSpace) -> bool:
-        """Tell whether the network of the score learns the current: of smooth fields, and of many smooth variables."""
-        many = space.channels is not None or space.dimension > _MOST_IN_REGRESSION
+        """Tell whether the network of the score learns the current: of smooth fields, many variables, and delays."""
+        delays = space.hidden > 0 and not space.rates
+        many = space.channels is not None or delays or (space.dimension > _MOST_IN_REGRESSION and not space.rates)
         if not (self.current and many and score.learns_velocities(space)):
             return False
         regime = classify_short_times(series.segments)
@@ -97,7 +99,7 @@ class StateDependent(ClosureStrategy):
 
     def refusal(self, series: TimeSeries, score: ScoreFit, space: StateSpace) -> str:
         """Say why the fields of a standardised series cannot be inferred; empty where they can."""
-        if space.angles or score.velocity_unit is not None or series.dimension <= MOST_VARIABLES:
+        if space.angles or score.velocity_unit is not None or series.dimension <= MOST_VARIABLES or space.rates:
             return ""
         regime = classify_short_times(series.segments)
         if regime.noisy:
@@ -118,6 +120,8 @@ class StateDependent(ClosureStrategy):
             raise ArgumentError(text)
         if space.angles:
             return close_ring(series, score, space)
+        if space.rates:
+            return _with_velocities(series, score, space, self.degree)
         if score.velocity_unit is not None:
             return _from_network(series, score, space, key=key)
         regime = classify_short_times(series.segments)
@@ -201,6 +205,33 @@ def _by_regression(series: TimeSeries, score: ScoreFit, space: StateSpace, degre
         current_error=error,
         current_error_se=error_se,
         explained=tuple(regression.share_explained().tolist()),
+        white=rest.white,
+    )
+    return _with_residual(series, currents, rest, field, evidence, space)
+
+
+def _with_velocities(series: TimeSeries, score: ScoreFit, space: StateSpace, degree: int | None) -> ClosureFit:
+    """Regress accelerations, where the last variables are velocities of the first; noise acts on velocities alone."""
+    motion = Motion(series, score, space.rates)
+    regression = motion.regress(degree)
+    samples = series.stacked()
+    box = samples.min(axis=0), samples.max(axis=0)
+
+    def field(weights: np.ndarray) -> CurrentField:
+        return motion.field(regression, weights, *box)
+
+    current = motion.field(regression, np.ones(motion.groups), *box)
+    rest = motion.infer_noise(current)
+    given = (jnp.asarray(a, jnp.float32) for a in (samples, score.function.over(samples)))
+    currents = _split_like(series, np.asarray(current.in_batch(*given), float))
+    error, error_se = regression.held_out_violation()
+    evidence = ClosureEvidence(
+        "current",
+        "regression of accelerations",
+        regression.degree,
+        current_error=error,
+        current_error_se=error_se,
+        explained=tuple(regression.share_explained()[len(space.rates) :].tolist()),
         white=rest.white,
     )
     return _with_residual(series, currents, rest, field, evidence, space)

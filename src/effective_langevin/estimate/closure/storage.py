@@ -10,11 +10,19 @@ import numpy as np
 from ..._core.errors import ModelFileError
 from .circle import CircleCurrent
 from .fields import ConstantDiffusion, Fields, RotatedScore, SharedCurrent
-from .polynomials import PolynomialCurrent, PolynomialDiffusion
+from .polynomials import InertialCurrent, PolynomialCurrent, PolynomialDiffusion
 
 _KINDS: dict[str, type[Any]] = {
     kind.__name__: kind
-    for kind in (CircleCurrent, ConstantDiffusion, PolynomialCurrent, PolynomialDiffusion, RotatedScore, SharedCurrent)
+    for kind in (
+        CircleCurrent,
+        ConstantDiffusion,
+        InertialCurrent,
+        PolynomialCurrent,
+        PolynomialDiffusion,
+        RotatedScore,
+        SharedCurrent,
+    )
 }
 _PARTS = ("current", "diffusion")
 

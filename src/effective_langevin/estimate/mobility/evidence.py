@@ -11,7 +11,7 @@ import numpy as np
 
 from ..._core.types import LagMatrices, Matrix, Vector
 from ...statistics.symmetry_test import SymmetryTest
-from ..closure.evidence import ClosureChoice, ClosureEvidence, HeldOutCheck
+from ..closure.evidence import ClosureChoice, ClosureEvidence, HeldOutCheck, MemoryChoice
 
 Record = TypeVar("Record")
 ToPhysical = Callable[[np.ndarray], np.ndarray]
@@ -163,6 +163,7 @@ class MobilityEvidence:
     agreement: Agreement | None = None
     closure: ClosureEvidence | None = None
     choice: ClosureChoice | None = None
+    memory: MemoryChoice | None = None
     held_out: HeldOutCheck | None = None
     extra: Mapping[str, Any] = field(default_factory=dict)
 
@@ -205,7 +206,7 @@ class MobilityEvidence:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data, ready for JSON, under flat names."""
-        nested = ("horizon", "symmetry", "partition", "agreement", "closure", "choice", "held_out", "extra")
+        nested = ("horizon", "symmetry", "partition", "agreement", "closure", "choice", "memory", "held_out", "extra")
         flat = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in nested}
         for record in (self.horizon, self.partition):
             flat |= (
@@ -216,7 +217,7 @@ class MobilityEvidence:
         if self.agreement:
             flat["agreement"] = [{k: _plain(v) for k, v in vars(e).items()} for e in self.agreement.estimates]
             flat["disagreement"] = self.agreement.disagreement
-        records = {"closure": self.closure, "choice": self.choice, "held_out": self.held_out}
+        records = {"closure": self.closure, "choice": self.choice, "memory": self.memory, "held_out": self.held_out}
         flat |= {name: record.to_dict() for name, record in records.items() if record}
         return {name: _plain(value) for name, value in {**flat, **self.extra}.items() if value is not None}
 
@@ -236,7 +237,8 @@ class MobilityEvidence:
         if "agreement" in state:
             rows = tuple(_read(Estimate, row) for row in state["agreement"])
             nested["agreement"] = Agreement(rows, state.get("disagreement", ""))
-        records = {"closure": ClosureEvidence, "choice": ClosureChoice, "held_out": HeldOutCheck}
+        records = {"closure": ClosureEvidence, "choice": ClosureChoice, "memory": MemoryChoice}
+        records |= {"held_out": HeldOutCheck}
         nested |= {name: record.from_dict(state[name]) for name, record in records.items() if name in state}
         outer = {name: value for name, value in state.items() if name not in ("horizon", "agreement", *records)}
         return replace(_read(cls, outer), **nested)
@@ -258,7 +260,7 @@ class MobilityEvidence:
         if self.lifted_by:
             lines.append(f"The diffusion was made positive definite by a change of {100 * self.lifted_by:.2g} %.")
         lines += [self.agreement.disagreement if self.agreement else ""]
-        lines += [found.summary() for found in (self.choice, self.closure, self.held_out) if found]
+        lines += [found.summary() for found in (self.memory, self.choice, self.closure, self.held_out) if found]
         return "\n".join(line for line in lines if line)
 
 

@@ -30,12 +30,16 @@ class CirculationTest:
 def check_circulation(model: LangevinModel, groups: int | None = None) -> CirculationTest | None:
     """Test every entry of Phi_A (Student, Bonferroni over all pairs); None where Phi_A is zero by construction.
 
+    Only observed variables count: that hidden velocities turn x is no circulation.
+
     `groups` is the number of independent parts of the record, if the mobility does not know it.
     """
     phi, error = model.mobility.antisymmetric, model.mobility.antisymmetric_error
     if np.abs(phi).max() < 1e-9 * np.abs(model.mobility.matrix).max():
         return None
-    rows, columns = np.triu_indices(model.dimension, 1)
+    rows, columns = np.triu_indices(model.space.observed, 1)
+    if not len(rows):
+        return None
     size = np.abs(phi[rows, columns]) / np.maximum(error[rows, columns], np.finfo(float).tiny)
     groups = model.mobility.evidence.blocks or groups or _ASSUMED_GROUPS
     top = int(np.argmax(size))

@@ -95,6 +95,7 @@ class ModelDescription:
         parts = [
             f"{name} by {short(float(s))}{after_number(unit)} ({short(float(100 * s / std))} % of its spread)"
             for name, unit, s, std in zip(model.names, model.units, step, model.standardizer.std)
+            if s > 0
         ]
         interval = f"{model.dt:g}{after_number(model.time_unit)}"
         return f"over one sampling interval of {interval} it moves {listed(parts, _VARIABLES)}."

@@ -237,7 +237,9 @@ def _advice(validation: "Validation", name: str) -> str:
         return "use paths at longer intervals, `model.simulate(..., dt=...)`: the series is smooth, a diffusion is not."
     if constant:
         return "`el.fit(series, mobility=el.StateDependent())` (`--mobility state-dependent`)."
-    return "`el.fit(series, preprocess=[el.preprocess.DelayEmbedding([1])])` (`--delay 1:1`): the process has memory."
+    if model.space.hidden:
+        return "more samples, or a finer sampling: this memory does not tell all of the hidden variables."
+    return '`el.fit(series, memory="auto")` (`--memory auto`): the process has memory.'
 
 
 def _chance(p: float) -> str:
@@ -253,7 +255,7 @@ def _rest(validation: "Validation", tests: Sequence[Aspect]) -> list[Finding]:
 def _circulation(validation: "Validation", score_holds: bool) -> Finding | None:
     """Say whether Phi has an antisymmetric part beyond its error."""
     model = validation.model
-    if model.dimension == 1:
+    if model.space.observed == 1:
         return None
     found = check_circulation(model, validation.comparison.groups)
     if found is None:

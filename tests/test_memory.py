@@ -1,0 +1,166 @@
+"""Models with memory: the equation of motion comes out by itself, and all results speak of the observed variables."""
+
+import numpy as np
+import pytest
+
+import effective_langevin as el
+from effective_langevin.estimate.closure.evidence import Candidate, MemoryChoice
+from effective_langevin.memory import as_memory, name_memory
+
+FRICTION = 0.5
+
+
+def observed(states, dt):
+    """Return the series of x alone, from states (member, time, (x, v))."""
+    return el.TimeSeries(np.asarray(states, float)[..., :1], dt, names=["x"])
+
+
+def linear_oscillator(dt, samples, friction=FRICTION, seed=1):
+    """Return exact samples of dv = (-x - friction v) dt + sqrt(2 friction) dW; variances of x and v are one."""
+    from scipy.linalg import expm
+
+    step = expm(dt * np.array([[0.0, 1.0], [-1.0, -friction]]))
+    noise = np.linalg.cholesky(np.eye(2) - step @ step.T)
+    draw, members = np.random.default_rng(seed), 40
+    state, states = draw.normal(size=(members, 2)), []
+    for _ in range(samples // members):
+        states.append(state)
+        state = state @ step.T + draw.normal(size=state.shape) @ noise.T
+    return np.array(states).transpose(1, 0, 2)
+
+
+@pytest.fixture(scope="module")
+def oscillator():
+    """A model of an underdamped oscillator seen through x, and its series."""
+    series = observed(linear_oscillator(0.1, 20_000), 0.1)
+    return el.fit(series, memory="velocity", score=el.Gaussian(), check="off"), series
+
+
+def test_the_equation_of_motion_comes_out_by_itself(oscillator):
+    """Exact: D of v is the friction, < v^2 > one; four standard errors of D, and what three differences miss of v."""
+    model, _ = oscillator
+    phi, error = model.mobility.matrix, model.mobility.standard_error
+    assert abs(phi[1, 1] - FRICTION) < 4 * error[1, 1]
+    assert error[1, 1] < 0.05 * FRICTION
+    states = model.states[:200]
+    slope = np.linalg.lstsq(np.column_stack([states, np.ones(200)]), model.drift(states), rcond=None)[0]
+    assert slope[:2, 1] == pytest.approx([-1.0, -FRICTION], rel=0.12)
+
+
+def test_noise_acts_on_the_velocity_alone(oscillator):
+    model, _ = oscillator
+    diffusion = model.diffusion(model.states[:5])
+    assert np.array_equal(diffusion[:, 0], np.zeros((5, 2)))
+    assert np.array_equal(diffusion[:, :, 0], np.zeros((5, 2)))
+    assert model.current(model.states[:5])[:, 0] == pytest.approx(model.states[:5, 1], rel=1e-5)
+
+
+def test_results_speak_of_the_observed_variables(oscillator):
+    model, series = oscillator
+    assert model.simulate(1.0, members=2, seed=1).names == ("x",)
+    assert model.forecast(series.segments[0][None], 1.0, members=3).values.shape == (1, 3, 10, 1)
+    assert model.circulation().frequency.size == 0
+    produced = model.entropy_production()
+    assert abs(produced.value) < 0.01  # reversible: v changes its sign
+
+
+def test_a_start_needs_the_observed_past_alone(oscillator):
+    model, series = oscillator
+    history = series.segments[0][:8]
+    from_history = model.forecast(history[None], [0.1], members=400, seed=1).values.mean()
+    from_series = model.forecast(el.TimeSeries(history, 0.1, names=["x"]), [0.1], members=400, seed=1).values.mean()
+    assert from_history == from_series
+    with pytest.raises(el.DataError, match="leaves nothing"):
+        model.forecast(history[None, :2], [0.1])
+
+
+@pytest.mark.slow
+def test_forecasts_know_how_well_the_velocity_is_known(oscillator):
+    """Without the error of the velocity, the spread at one sampling interval is too small by a fifth."""
+    model, series = oscillator
+    found = el.hindcast(model, series, [0.1, 0.5, 1.0], members=20, starts=1000).scores["model"]
+    assert found.spread[:, 0] == pytest.approx(found.rmse[:, 0], rel=0.15)
+
+
+def test_a_model_with_memory_is_stored(oscillator, tmp_path):
+    model, _ = oscillator
+    model.save(tmp_path / "m.safetensors")
+    again = el.load(tmp_path / "m.safetensors")
+    assert again.space == model.space
+    assert np.array_equal(again.drift(model.states[:9]), model.drift(model.states[:9]))
+
+
+@pytest.mark.slow
+def test_validation_and_report_speak_of_the_observed_variables(oscillator, tmp_path):
+    model, series = oscillator
+    found = el.validate(model, series, members=64)
+    assert found.data.names == found.paths.names == ("x",)
+    assert found.verdict.level in ("good", "usable", "undecided")
+    found.report(tmp_path / "report.html")
+    assert "dx/dt" in (tmp_path / "report.html").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(("dt", "friction"), [(0.05, 0.5), (0.1, 1.0), (0.2, 1.0)])
+@pytest.mark.slow
+def test_noise_of_an_oscillator_is_right_at_coarse_sampling(dt, friction):
+    """Differences of three samples would give 2/3 of D; here the error is one of second order in friction times dt."""
+    series = observed(linear_oscillator(dt, 200_000, friction, seed=3), dt)
+    model = el.fit(series, memory=el.Velocity(), score=el.Gaussian(), check="off")
+    found, error = model.mobility.matrix[1, 1], model.mobility.standard_error[1, 1]
+    assert abs(found / friction - 1) < (friction * dt) ** 2 + 4 * error / friction
+
+
+@pytest.mark.slow
+def test_motion_in_a_double_well_has_its_friction_and_noise():
+    system = el.systems.DoubleWellOscillator()
+    states = system.simulate(400.0, dt=0.05, members=20, seed=2).values
+    model = el.fit(observed(states, 0.05), memory="velocity", check="off")
+    noise = model.mobility.matrix[1, 1]
+    friction = noise / np.var(model.states[:, 1])
+    assert noise == pytest.approx(system.friction * system.temperature, rel=0.1)
+    assert friction == pytest.approx(system.friction, rel=0.1)
+
+
+@pytest.mark.parametrize(
+    ("given", "meant"),
+    [(None, None), ("none", None), ("velocity", el.Velocity()), ("delays:3", el.Delays(3)), ("auto", "auto")],
+)
+def test_memory_is_known_by_name(given, meant):
+    assert as_memory(given) == meant
+
+
+def test_names_of_memories_are_read_back():
+    for memory in (None, el.Velocity(), el.Delays(4, 2)):
+        assert as_memory(name_memory(memory)) == memory
+
+
+@pytest.mark.parametrize("given", ["speed", "delays", "delays:0", "delays:2:x", "velocity:2", 3])
+def test_other_memories_are_refused(given):
+    with pytest.raises(el.ArgumentError, match="Argument `memory` must be"):
+        as_memory(given)
+
+
+def test_memory_is_refused_where_it_means_nothing():
+    series = el.TimeSeries(np.random.default_rng(0).normal(size=(400, 2)), 0.1, periods=[None, 6.0])
+    with pytest.raises(el.ArgumentError, match="angles"):
+        el.fit(series, memory="velocity", check="off")
+    line = el.TimeSeries(series.values[:, :1], 0.1)
+    with pytest.raises(el.ArgumentError, match="StateDependent"):
+        el.fit(line, memory="velocity", mobility=el.LogCorrelation(), check="off")
+
+
+@pytest.mark.slow
+def test_velocities_of_a_rough_series_are_warned_of():
+    series = el.systems.OrnsteinUhlenbeck([[1.0]]).simulate(200.0, dt=0.1, seed=1)
+    with pytest.warns(el.EstimateWarning, match="not smooth"):
+        el.fit(series, memory="velocity", score=el.Gaussian(), check="off")
+
+
+def test_the_evidence_of_a_choice_is_stored():
+    tried = (Candidate("none", 1.0, 0.2, 0.01), Candidate("delays:2:3", float("inf"), float("inf"), float("nan")))
+    choice = MemoryChoice("none", "it is best", (0.1,), 20, tried)
+    plain = choice.to_dict()
+    assert plain["candidates"][1]["loss"] is None
+    assert MemoryChoice.from_dict(plain).candidates[1].loss == float("inf")
+    assert choice.rows()[1]["loss"] == "members diverged"
+    assert "2 delays of 3 steps" in choice.rows()[1]["memory"]
