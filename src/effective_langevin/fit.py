@@ -134,9 +134,8 @@ def fit(
     if not isinstance(asked, str):
         own = asked
     else:
-        options = {"preprocess": preprocess, "score": score, "mobility": mobility, "check": "off", "seed": seed}
-        trial = partial(fit, **options)
-        own, remembered = choose_memory(observed, series, diagnosis, lambda part, tried: trial(part, memory=tried))
+        trial = partial(fit, preprocess=preprocess, score=score, check="off", seed=seed)
+        own, remembered = choose_memory(observed, series, diagnosis, mobility, trial)
     transform, series, space = remember(own, transform, series, space)
     mobility = closure_with(own, mobility)
     score = score or _default_score(space)

@@ -2,6 +2,7 @@
 
 import warnings
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 
 import numpy as np
@@ -16,6 +17,7 @@ from .data.preprocess.memory import Delays, FittedVelocity, Velocity
 from .diagnose import Diagnosis
 from .estimate.closure.evidence import Candidate, MemoryChoice
 from .estimate.closure.state_dependent import StateDependent
+from .estimate.mobility import IntegratedResponse
 from .estimate.mobility.base import ClosureStrategy
 from .estimate.space import StateSpace
 from .estimate.symmetry import common_units
@@ -26,7 +28,7 @@ AUTO, _NONE = "auto", "none"
 Memory = Velocity | Delays
 
 _FORM = '"velocity", "delays:N" or "delays:N:LAG", "auto", el.Velocity() or el.Delays(n, lag)'
-_MOST_TRIED = 200_000  # samples from which the choice is made
+_MOST_TRIED = 100_000  # samples from which the choice is made
 _WINDOWS = (1.0, 2.0)  # of delays, in units of the time over which a smooth variable moves by its spread
 _COPIES = 5
 _ROUGH = (Delays(1), Delays(3))  # of a series that is not smooth
@@ -94,13 +96,14 @@ def choose_memory(
     series: TimeSeries,
     transformed: TimeSeries,
     diagnosis: Diagnosis | None,
-    fit_with: Callable[[TimeSeries, Memory | None], LangevinModel],
+    mobility: ClosureStrategy | None,
+    fit_with: Callable[..., LangevinModel],
 ) -> tuple[Memory | None, MemoryChoice]:
     """Return the memory of a series, with the evidence.
 
-    Models with each memory are fitted without some stretches, and forecast the observed variables there, all from the
-    same times. The simplest within one standard error of the best is taken. Where the diagnosis finds no memory, none
-    is tried.
+    Models with each memory, and a closure that depends on the state, are fitted without some stretches. They forecast
+    the observed variables there, all from the same times. The simplest within one standard error of the best is taken.
+    Where the diagnosis finds no memory, none is tried.
     """
     if reason := _why_none(diagnosis):
         return None, MemoryChoice("none", reason)
@@ -110,10 +113,10 @@ def choose_memory(
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", EstimateWarning)
         for name, memory in tried.items():
-            try:
-                models[name] = fit_with(train, memory)
-            except (ArgumentError, DataError):
-                continue  # too short, or too many variables for what it needs
+            with suppress(ArgumentError, DataError):  # too short, or too many variables for what it needs
+                models[name] = fit_with(train, memory=memory, mobility=mobility or StateDependent())
+        if _NONE not in models:
+            models = {_NONE: fit_with(train, memory=None, mobility=IntegratedResponse()), **models}
         try:
             found = compare(models, test)
         except DataError as error:

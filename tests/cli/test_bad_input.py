@@ -221,6 +221,7 @@ BAD_WORDS = {
         "--phase": ["0", "x"],
         "--score": ["kgm", "kgmm:cells=1", "kgmm:cels=3", "kgmm:cells", "denoising:network=\"cnn\"", "unet"],
         "--mobility": ["response", "finite-volume:min_mass=2", "log-correlation:lags=1"],
+        "--memory": ["speed", "delays", "delays:0"],
         "--symmetry": ["mirror", "translations"],
         "--seed": ["-1", "1.5", "x"],
         "--config": ["nowhere.toml"],

@@ -40,6 +40,18 @@ def test_whole_numbers_count_components_and_fractions_are_shares(text, expected)
     assert resolve({"pca": text}, None).preprocess == [expected]
 
 
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [("velocity", el.Velocity()), ("delays:4", el.Delays(4)), ("delays:4:3", el.Delays(4, 3)), ("auto", "auto")],
+)
+def test_memory_is_named_by_flag_and_file(text, expected, tmp_path):
+    file = tmp_path / "run.toml"
+    file.write_text(f'memory = "{text}"\n', encoding="utf-8")
+    assert resolve({"memory": text}, None).strategies == {"memory": expected}
+    assert resolve({}, file).strategies == {"memory": expected}
+    assert resolve({"memory": "none"}, file).strategies == {"memory": None}
+
+
 STRATEGIES = [
     el.Gaussian(),
     el.KGMM(noise_level=0.05, cells=500, hidden=(64, 32)),
