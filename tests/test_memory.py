@@ -104,7 +104,7 @@ def test_validation_and_report_speak_of_the_observed_variables(oscillator, tmp_p
 @pytest.mark.slow
 def test_noise_of_an_oscillator_is_right_at_coarse_sampling(dt, friction):
     """Differences of three samples would give 2/3 of D; here the error is one of second order in friction times dt."""
-    series = observed(linear_oscillator(dt, 200_000, friction, seed=3), dt)
+    series = observed(linear_oscillator(dt, 100_000, friction, seed=3), dt)
     model = el.fit(series, memory=el.Velocity(), score=el.Gaussian(), check="off")
     found, error = model.mobility.matrix[1, 1], model.mobility.standard_error[1, 1]
     assert abs(found / friction - 1) < (friction * dt) ** 2 + 4 * error / friction
@@ -164,3 +164,22 @@ def test_the_evidence_of_a_choice_is_stored():
     assert MemoryChoice.from_dict(plain).candidates[1].loss == float("inf")
     assert choice.rows()[1]["loss"] == "members diverged"
     assert "2 delays of 3 steps" in choice.rows()[1]["memory"]
+
+
+def test_auto_finds_no_memory_where_there_is_none():
+    series = el.systems.OrnsteinUhlenbeck([[1.0]]).simulate(300.0, dt=0.1, seed=4)
+    model = el.fit(series, memory="auto", score=el.Gaussian(), mobility=el.LogCorrelation())
+    assert model.mobility.evidence.memory.kind == "none"
+    assert model.names == series.names
+    assert model.provenance["memory"] == "none"
+
+
+@pytest.mark.slow
+def test_auto_finds_the_velocity_of_an_oscillator():
+    series = observed(linear_oscillator(0.1, 8_000), 0.1)
+    model = el.fit(series, memory="auto", score=el.Gaussian())
+    choice = model.mobility.evidence.memory
+    assert choice.kind == "velocity"
+    assert model.names == ("x", "dx/dt")
+    losses = {tried.kind: tried.loss for tried in choice.candidates}
+    assert losses["velocity"] < 0.8 * losses["none"]
