@@ -40,7 +40,7 @@ def content_of(path):
     return {p.relative_to(path).as_posix(): p.read_bytes() for p in sorted(path.rglob("*")) if p.is_file()}
 
 
-@pytest.mark.parametrize(("block", "slice_"), [(1 << 23, 1 << 20), (1, 1), (600 * 2 * 100, 5000)])
+@pytest.mark.parametrize(("block", "slice_"), [(1 << 22, 1 << 20), (1, 1), (600 * 2 * 100, 5000)])
 def test_a_store_holds_the_paths_of_memory_for_any_block(block, slice_, model, in_memory, tmp_path, monkeypatch):
     monkeypatch.setattr(stores, "_BLOCK", block)
     monkeypatch.setattr(streaming, "_SLICE", slice_)
@@ -62,7 +62,8 @@ def test_a_store_is_read_back_with_names_units_and_times(model, in_memory, tmp_p
     assert "600 paths of 151 samples of a and b" in found.summary()
 
 
-def test_dates_transforms_and_far_values_are_as_in_memory(tmp_path):
+def test_dates_transforms_and_far_values_are_as_in_memory(tmp_path, monkeypatch):
+    monkeypatch.setattr(stores, "_BLOCK", 1)  # a block for every call
     time_ = np.arange(1500.0)
     noise = el.systems.OrnsteinUhlenbeck.rotating(2).simulate(150.0, dt=0.1, seed=1).values[:1500]
     values = 1e4 + noise + np.cos(2 * np.pi * time_ / 30)[:, None]

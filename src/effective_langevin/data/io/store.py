@@ -22,7 +22,7 @@ from ..series import TimeSeries
 from .records import needs
 from .xarray import UNFINISHED, as_variables, open_labelled, time_coordinate
 
-_BLOCK = 1 << 23  # numbers of all variables that are written together
+_BLOCK = 1 << 22  # numbers of all variables that are written together
 
 
 @dataclass(frozen=True)

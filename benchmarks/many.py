@@ -1,0 +1,213 @@
+"""Many fits and large ensembles: `python -m benchmarks.many [fits] [ensembles] [--fits N] [--loop N]`.
+
+fits        linear processes of 2 variables with 10 000 samples each, every one with another matrix, and three that are
+            broken. Fits per minute of `el.fit_many` with its defaults, which include starting the processes, against
+            loops over `el.fit` before and after it: with the defaults of `el.fit`, and with those of `el.fit_many`.
+            Then a run that is killed with -9 half-way and begun again.
+ensembles   100 000 members of 8 variables into a Zarr store: seconds and peak memory against the number of samples; a
+            store that was killed half-way and continued, byte by byte against one that was not.
+
+Writes benchmarks/results/many.json; parts that are not run keep their last results.
+"""
+
+import argparse
+import hashlib
+import json
+import os
+import platform
+import resource
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from scipy.linalg import expm, solve_continuous_lyapunov
+
+import effective_langevin as el
+from effective_langevin.execution.workers import count_cores
+
+RESULTS = Path(__file__).parent / "results" / "many.json"
+SAMPLES, DT = 10_000, 0.05
+MEMBERS, VARIABLES, LENGTHS = 100_000, 8, (200, 400, 800)
+SCORES = {"gaussian": el.Gaussian(), "default": None}
+LEAN: dict[str, Any] = {"mobility": el.IntegratedResponse(), "check": "off", "compare_estimators": False}
+
+
+def make_series(count: int) -> dict[str, el.TimeSeries]:
+    """Linear processes whose rates and rotations differ, sampled exactly."""
+    rng = np.random.default_rng(0)
+    rates, turns = 0.5 + rng.random((count, 2)), 2 * rng.random(count)
+    drift = np.zeros((count, 2, 2))
+    drift[:, 0, 0], drift[:, 1, 1], drift[:, 0, 1], drift[:, 1, 0] = *rates.T, -turns, turns
+    covariance = np.array([solve_continuous_lyapunov(a, np.eye(2)) for a in drift])
+    step = expm(-DT * drift)
+    kicks = np.linalg.cholesky(covariance - step @ covariance @ step.transpose(0, 2, 1))
+    x = np.einsum("nij,nj->ni", np.linalg.cholesky(covariance), rng.normal(size=(count, 2)))
+    paths = np.empty((count, SAMPLES, 2))
+    for row in range(SAMPLES):
+        paths[:, row] = x
+        x = np.einsum("nij,nj->ni", step, x) + np.einsum("nij,nj->ni", kicks, rng.normal(size=(count, 2)))
+    return {f"series {i}": el.TimeSeries(path, DT) for i, path in enumerate(paths)}
+
+
+def with_broken(series: dict[str, el.TimeSeries]) -> dict[str, Any]:
+    """Three more that cannot be fitted."""
+    first = next(iter(series.values())).values
+    broken = {"missing": np.full((SAMPLES, 2), np.nan), "constant": np.ones((SAMPLES, 2)), "short": first[:50]}
+    return {**broken, **series}
+
+
+def loop(series: list[el.TimeSeries], **settings: Any) -> float:
+    """Seconds per fit of a loop over `el.fit`."""
+    started = time.perf_counter()
+    for one in series:
+        el.fit(one, **settings)
+    return (time.perf_counter() - started) / len(series)
+
+
+def measure_fits(score: str, fits: int, looped: int) -> dict[str, Any]:
+    """Fits per minute, one after the other and all together; loops go before and after."""
+    series, strategy = make_series(fits), SCORES[score]
+    some = list(series.values())[:looped]
+    loop(some[:2], score=strategy)
+    loop(some[:2], score=strategy, **LEAN)
+    before = loop(some[: looped // 2], score=strategy), loop(some[: looped // 2], score=strategy, **LEAN)
+    with tempfile.TemporaryDirectory() as folder:
+        started = time.perf_counter()
+        found = el.fit_many(with_broken(series), out=folder, score=strategy, reading={"dt": DT}, workers=count_cores())
+        together = (time.perf_counter() - started) / fits
+    after = loop(some[looped // 2 :], score=strategy), loop(some[looped // 2 :], score=strategy, **LEAN)
+    alone, lean = ((b + a) / 2 for b, a in zip(before, after))
+    return {
+        "score": score,
+        "fits": fits,
+        "loop_fits": looped,
+        "cores": count_cores(),
+        "loop_per_minute": 60 / alone,
+        "loop_with_settings_of_fit_many_per_minute": 60 / lean,
+        "fit_many_per_minute": 60 / together,
+        "ratio": alone / together,
+        "ratio_with_the_same_settings": lean / together,
+        "models": len(found.models),
+        "failures": found.failures,
+    }
+
+
+def measure_resumed_fits(fits: int) -> dict[str, Any]:
+    """Kill a run half-way with all its processes, begin it again, and count what was written twice."""
+    with tempfile.TemporaryDirectory() as place:
+        out = Path(place) / "runs"
+        command = [sys.executable, "-m", "benchmarks.many", "--child-fits", str(fits), str(out)]
+        child = subprocess.Popen(command, start_new_session=True)
+        while len(list(out.glob("rows/*.json"))) < fits // 2 and child.poll() is None:
+            time.sleep(0.05)
+        os.killpg(child.pid, signal.SIGKILL)
+        child.wait()
+        done = {path: path.stat().st_mtime_ns for path in out.glob("rows/[!.]*.json")}
+        subprocess.run(command, check=True)
+        twice = sum(path.stat().st_mtime_ns != stamp for path, stamp in done.items())
+        return {"fits": fits, "done_when_killed": len(done), "done_twice": twice, "done": len(list(out.glob("rows/*")))}
+
+
+def ensemble_model() -> el.LangevinModel:
+    """A linear model of 8 variables."""
+    series = el.systems.OrnsteinUhlenbeck.rotating(VARIABLES).simulate(500.0, dt=0.1, seed=1)
+    return el.fit(series, score=el.Gaussian(), mobility=el.IntegratedResponse(), check="off")
+
+
+def simulate_aside(model: Path, out: Path, samples: int, *, kill: bool = False) -> dict[str, float]:
+    """Simulate into a store in a process that tells its seconds and its peak memory, or is killed half-way."""
+    command = [sys.executable, "-m", "benchmarks.many", "--child-paths", str(model), str(out), str(samples)]
+    child = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    whole = 4.0 * MEMBERS * (samples + 1) * VARIABLES
+    while kill and child.poll() is None:
+        if sum(p.stat().st_size for p in out.rglob("*") if p.is_file()) > whole / 2:
+            child.kill()
+            break
+        time.sleep(0.1)
+    told = child.communicate()[0]
+    return {} if kill else json.loads(told.splitlines()[-1])
+
+
+def digest(store: Path) -> str:
+    """A digest of all files of a store."""
+    found = hashlib.blake2b()
+    for path in sorted(p for p in store.rglob("*") if p.is_file()):
+        found.update(path.relative_to(store).as_posix().encode() + path.read_bytes())
+    return found.hexdigest()
+
+
+def measure_ensembles() -> dict[str, Any]:
+    """Seconds and peak memory against the number of samples; a store that was killed and continued."""
+    rows = []
+    with tempfile.TemporaryDirectory(dir=os.environ.get("LARGE_TMPDIR")) as place:
+        model, out, part = (Path(place) / name for name in ("model.safetensors", "paths.zarr", "part.zarr"))
+        ensemble_model().save(model)
+        simulate_aside(model, out, LENGTHS[0])  # compile
+        for samples in LENGTHS:
+            shutil.rmtree(out)
+            rows.append({"members": MEMBERS, "samples": samples, **simulate_aside(model, out, samples)})
+        simulate_aside(model, part, LENGTHS[-1], kill=True)
+        killed = {"unfinished": (part / "unfinished.npz").is_file()}
+        simulate_aside(model, part, LENGTHS[-1])
+        killed["same_bytes"] = digest(part) == digest(out)
+    seconds, samples = ([row[key] for row in rows] for key in ("seconds", "samples"))
+    slope = float(np.polyfit(np.log(samples), np.log(seconds), 1)[0])
+    per_sample = (seconds[-1] - seconds[0]) / (samples[-1] - samples[0])
+    return {
+        "variables": VARIABLES,
+        "runs": rows,
+        "slope_of_seconds_in_samples": slope,
+        "hours_for_10_000_samples": per_sample * 10_000 / 3600,
+        "peak_mb": max(row["peak_mb"] for row in rows),
+        "killed": killed,
+    }
+
+
+def child_fits(fits: int, out: str) -> None:
+    el.fit_many(make_series(fits), out=out, score=el.Gaussian(), workers=count_cores())
+
+
+def child_paths(model: str, out: str, samples: int) -> None:
+    started = time.perf_counter()
+    loaded = el.load(model)
+    loaded.simulate(loaded.dt * samples, members=MEMBERS, seed=1, out=out)
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    print(json.dumps({"seconds": time.perf_counter() - started, "peak_mb": peak}))
+
+
+def main() -> None:
+    arguments = argparse.ArgumentParser(prog="python -m benchmarks.many", description=__doc__)
+    arguments.add_argument("parts", nargs="*", default=[], help="fits, ensembles (default: both)")
+    arguments.add_argument("--fits", type=int, default=2000)
+    arguments.add_argument("--loop", type=int, default=40)
+    arguments.add_argument("--scores", nargs="*", default=list(SCORES))
+    arguments.add_argument("--child-fits", nargs=2, help=argparse.SUPPRESS)
+    arguments.add_argument("--child-paths", nargs=3, help=argparse.SUPPRESS)
+    given = arguments.parse_args()
+    warnings.simplefilter("ignore")
+    if given.child_fits:
+        return child_fits(int(given.child_fits[0]), given.child_fits[1])
+    if given.child_paths:
+        return child_paths(*given.child_paths[:2], int(given.child_paths[2]))
+    known = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
+    known["machine"] = {"cores": count_cores(), "python": platform.python_version(), "load": os.getloadavg()[0]}
+    for part in given.parts or ("fits", "ensembles"):
+        if part == "fits":
+            for score in given.scores:
+                known.setdefault("fits", {})[score] = measure_fits(score, given.fits, given.loop)
+            known["resumed"] = measure_resumed_fits(min(given.fits, 200))
+        else:
+            known["ensembles"] = measure_ensembles()
+        RESULTS.write_text(json.dumps(known, indent=1) + "\n")
+    print(json.dumps(known, indent=1))
+
+
+if __name__ == "__main__":
+    main()
