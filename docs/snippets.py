@@ -2,7 +2,8 @@
 
 The ```python and ```console blocks of a page run in order, in one namespace and one empty folder; the ```text block
 after a block is what it printed. A block inside a Markdown comment runs too: it prepares what a reader would have.
-Pictures that a page leaves in its folder go to docs/figures. The tests run the same code and compare.
+A comment `<!-- data: FILE -->` puts a series that is not part of this package into the folder (see `DATA`). Pictures
+that a page leaves in its folder go to docs/figures. The tests run the same code and compare.
 """
 
 import contextlib
@@ -21,7 +22,9 @@ from unittest import mock
 
 ROOT = Path(__file__).parent.parent
 FIGURES = ROOT / "docs" / "figures"
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+DATA = Path(os.environ.get("EFFECTIVE_LANGEVIN_SHARED_DATA", ROOT.parent / "shared" / "data"))
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")), *sorted((ROOT / "docs" / "gallery").glob("*.md"))]
+_NEEDS = re.compile(r"^<!-- data: (\S+) -->$", re.MULTILINE)
 BLOCK = re.compile(r"^```(python|console)\n(.*?)^```\n(?:\n?```text\n(.*?)^```\n)?", re.DOTALL | re.MULTILINE)
 _NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:e-?\d+)?")
 
@@ -41,9 +44,16 @@ class Snippet:
         return agree(self.shown, self.printed)
 
 
+def needed(page: Path) -> list[Path]:
+    """Return the files of measured series that a page reads."""
+    return [DATA / name for name in _NEEDS.findall(page.read_text(encoding="utf-8"))]
+
+
 def run(page: Path, folder: Path) -> list[Snippet]:
     """Run all snippets of a page in an empty folder."""
     names, done = {"__name__": "__main__"}, []
+    for file in needed(page):
+        (folder / file.name).symlink_to(file)
     settings = mock.patch.dict(os.environ, {"MPLBACKEND": "agg", "COLUMNS": "110"})
     with contextlib.chdir(folder), settings, warnings.catch_warnings():
         warnings.simplefilter("error", UserWarning)  # a reader would wonder
@@ -119,7 +129,7 @@ def main(names: list[str]) -> None:
             snippets = run(page, Path(folder))
             for picture in Path(folder).glob("*.png"):
                 shutil.copy(picture, FIGURES)
-        if page.parent == FIGURES.parent:  # the README shows no output
+        if page.parent != ROOT:  # the README shows no output
             page.write_text(rewritten(page.read_text(encoding="utf-8"), snippets), encoding="utf-8")
         print(f"{page.name}: {len(snippets)} blocks, {time.monotonic() - started:.0f} s", flush=True)
 

@@ -1,11 +1,12 @@
 import inspect
+import json
 import subprocess
 import sys
 
 import pytest
 
 import effective_langevin as el
-from docs import generated, snippets
+from docs import generated, notebooks, snippets
 
 ROOT = snippets.ROOT
 WITH_CODE = [page for page in snippets.PAGES if snippets.BLOCK.search(page.read_text(encoding="utf-8"))]
@@ -15,10 +16,38 @@ WITH_CODE = [page for page in snippets.PAGES if snippets.BLOCK.search(page.read_
 @pytest.mark.parametrize("page", WITH_CODE, ids=lambda page: page.stem)
 def test_the_code_of_a_page_runs_and_prints_what_the_page_shows(page, tmp_path):
     """`python -m docs.snippets PAGE` writes what it prints now, after a change on purpose. The README shows nothing."""
+    if absent := [file for file in snippets.needed(page) if not file.is_file()]:
+        pytest.skip(f"{absent[0]} is not on this machine")
     done = [s for s in snippets.run(page, tmp_path) if s.shown or page.parent != ROOT]
     wrong = [f"{s.code}\nshown:\n{s.shown}\nprinted:\n{s.printed}" for s in done if not s.as_shown]
     assert not wrong, "\n".join(wrong)
     assert {p.name for p in tmp_path.glob("*.png")} <= {p.name for p in snippets.FIGURES.iterdir()}
+
+
+@pytest.mark.parametrize("name", notebooks.NAMES)
+def test_a_notebook_is_its_page_and_holds_the_code_that_the_page_runs(name):
+    """`python -m docs.notebooks` writes it; its cells are the blocks that the test of the page runs."""
+    page, file = ROOT / "docs" / "gallery" / f"{name}.md", notebooks.FOLDER / f"{name}.ipynb"
+    assert file.read_text(encoding="utf-8") == notebooks.notebook(page)
+    cells = json.loads(file.read_text(encoding="utf-8"))["cells"]
+    code = ["".join(cell["source"]) for cell in cells if cell["cell_type"] == "code"]
+    assert code == [block[2].strip() for block in snippets.BLOCK.finditer(page.read_text(encoding="utf-8"))]
+    assert all(cell["outputs"] for cell in cells if cell["cell_type"] == "code")
+    for cell in code:
+        compile(cell, name, "exec")
+
+
+def test_the_gallery_has_eight_pages_each_with_a_figure_and_an_answer():
+    pages = [page for page in snippets.PAGES if page.parent.name == "gallery" and page.stem != "index"]
+    assert len(pages) >= 8
+    assert sum(bool(snippets.needed(page)) for page in pages) >= 6
+    index = (ROOT / "docs" / "gallery" / "index.md").read_text(encoding="utf-8")
+    for page in pages:
+        text = page.read_text(encoding="utf-8")
+        assert "**Answer.**" in text
+        assert f"figures/gallery-{page.stem}.png" in text
+        assert f"gallery-{page.stem}.png" in index
+        assert (snippets.FIGURES / f"gallery-{page.stem}.png").is_file()
 
 
 def test_every_page_of_instructions_has_code():

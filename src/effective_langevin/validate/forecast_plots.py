@@ -78,7 +78,7 @@ def plot_response(result: Any, ax: Any = None) -> np.ndarray:
         band(panel, result.leads, result.fluctuation[:, i], result.fluctuation_error[:, i], DATA, "-")
         band(panel, result.leads, result.simulation[:, i], result.simulation_error[:, i], MODEL, "--")
         panel.axhline(0, color="#888888", linewidth=0.8)
-        panel.set(xlabel=label("time since the push began", result.time_unit))
+        panel.set(xlabel=label("time after the push", result.time_unit))
         panel.set_ylabel(f"change of {label(result.names[i], '')}")
     _name_lines(axes, (DATA, "-", "fluctuations"), (MODEL, "--", "pushed simulations"))
     return axes
