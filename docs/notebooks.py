@@ -1,7 +1,7 @@
 """Notebooks from pages of the gallery: `python -m docs.notebooks` writes examples/notebooks/NAME.ipynb.
 
 A page is the one source: its text becomes cells of Markdown, its code cells of Python with what they printed. Tests
-compare the files with the pages and run their cells.
+compare the files with the pages, whose code they run.
 """
 
 import json
@@ -12,7 +12,7 @@ from typing import Any
 from .snippets import BLOCK, ROOT
 
 FOLDER = ROOT / "examples" / "notebooks"
-NAMES = ("wells", "fish")
+NAMES = ("wells", "lorenz63")
 _KERNEL = {"display_name": "Python 3", "language": "python", "name": "python3"}
 
 

@@ -2,6 +2,7 @@ import inspect
 import json
 import subprocess
 import sys
+import tomllib
 
 import pytest
 
@@ -48,6 +49,16 @@ def test_the_gallery_has_eight_pages_each_with_a_figure_and_an_answer():
         assert f"figures/gallery-{page.stem}.png" in text
         assert f"gallery-{page.stem}.png" in index
         assert (snippets.FIGURES / f"gallery-{page.stem}.png").is_file()
+
+
+def test_the_conda_recipe_asks_for_what_the_package_asks_for():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    recipe = (ROOT / "recipe" / "meta.yaml").read_text(encoding="utf-8")
+    lines = recipe.partition("  run:\n")[2].partition("\ntest:")[0].splitlines()
+    asked = {line.strip("- ").replace(" ", "") for line in lines}
+    assert {need.replace("matplotlib>", "matplotlib-base>") for need in project["dependencies"]} < asked
+    assert f"python{project['requires-python']}" in asked
+    assert f'version = "{project["version"]}"' in recipe
 
 
 def test_every_page_of_instructions_has_code():
