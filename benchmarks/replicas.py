@@ -55,8 +55,8 @@ class Process:
         state = rng.normal(size=(records, len(rate))) @ root.T
         paths = np.empty((frames, *state.shape))
         kicks = rng.normal(size=paths.shape) @ noise.T
-        for frame, kick in zip(paths, kicks):
-            frame[:] = state
+        for frame, kick in enumerate(kicks):
+            paths[frame] = state
             state = state @ advance.T + kick
         return el.TimeSeries(np.swapaxes(paths, 0, 1), dt)
 

@@ -28,6 +28,8 @@ OUTCOMES = ("right", "refused", "wrong", "crash", "hang")
 LIMIT_SECONDS, LIMIT_BYTES = 60, 4 << 30
 MANY, FEW = 1000, 40  # seeded cases of a family: in full, and with --quick
 
+_NAMED = 400  # cases of a family that the results name one by one; damaged copies are only counted
+
 FAMILIES = {
     **{
         f"corrupted {kind}": f"benchmarks.hostile.corruption:{kind}"
@@ -162,11 +164,13 @@ def _run_child(arguments: list[str], log: Path) -> int | None:
 
 
 def count_outcomes(found: list[dict[str, Any]]) -> dict[str, Any]:
-    """Return how many cases ended in each way, the slowest, and what was not as it should be."""
+    """Return how many cases ended in each way, the slowest, what was not as it should be, and answers by name."""
     counts = Counter(line["outcome"] for line in found)
     faults = [line for line in found if line["outcome"] not in ("right", "refused")]
     slowest = max((line["seconds"] for line in found), default=0.0)
-    return {"cases": len(found), **{o: counts[o] for o in OUTCOMES}, "slowest_seconds": slowest, "faults": faults}
+    answers = {line["case"]: line["outcome"] for line in found} if len(found) <= _NAMED else {}
+    ended = {o: counts[o] for o in OUTCOMES}
+    return {"cases": len(found), **ended, "slowest_seconds": slowest, "faults": faults, "answers": answers}
 
 
 def table(results: dict[str, Any]) -> str:

@@ -79,6 +79,33 @@ def run_folders(folder: Path, count: int) -> Iterator[Case]:
         yield Case(f"folder: {name}", partial(_refuse_folder, folder, prepare), "refused")
     for flags in _FLAGS:
         yield Case(" ".join(flags), partial(_keep_files, folder, *_placed(folder, flags)), "refused")
+    for name, content in {"empty": b"", "half": b"half", "no archive": b"PK" + bytes(60)}.items():
+        yield Case(f"checkpoint: {name}", partial(_restore, folder / f"checkpoint {name}", content), "right")
+    yield Case("settings of infinity", partial(_read_settings_back, folder), "right")
+
+
+def _restore(folder: Path, content: bytes) -> None:
+    """A damaged checkpoint is set aside, and the work begins anew."""
+    from effective_langevin._core import checkpoints
+
+    folder.mkdir()
+    state = {"weights": np.zeros(3, np.float32)}
+    with checkpoints.kept_in(folder, every=0.0), checkpoints.of("work", np.ones(2)) as checkpoint:
+        assert checkpoint.path is not None
+        checkpoint.path.write_bytes(content)
+        assert checkpoint.restored(state) == (state, {}), "something was restored"
+        assert not checkpoint.path.exists(), "the damaged checkpoint blocks the folder"
+
+
+def _read_settings_back(folder: Path) -> None:
+    """Settings that a run wrote are settings that a run reads."""
+    import tomllib
+
+    out = folder / "infinite"
+    score = ("--score", "kgmm:noise_level=0.3,cells=20,narrowest=inf,steps=20")
+    run_command("fit", folder / "ok.npz", *score, *QUICK[2:], "--out", out)
+    tomllib.loads((out / "config.toml").read_text())
+    run_command("simulate", out, "--duration", "1", "--out", folder / "infinite.nc")
 
 
 def _placed(folder: Path, flags: tuple[str, ...]) -> list[str]:

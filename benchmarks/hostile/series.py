@@ -132,6 +132,9 @@ HARD: dict[str, Callable[[], tuple[Values, float]]] = {
     "chirp": lambda: (np.sin(1e-5 * _rows**2)[:, None], 0.1),
     "logistic map": lambda: (_logistic(), 1.0),
     "season": lambda: (linear() + 3 * np.sin(2 * np.pi * _rows / 120)[:, None], 0.1),
+    "correlation 1 - 5e-5": lambda: (_mixed(0.01), 0.1),
+    "cubic of a linear process": lambda: ((lambda x: x + 0.3 * x**3)(linear(size=1)), 0.1),
+    "hyperbolic sine of a linear process": lambda: (np.sinh(linear()), 0.1),
 }
 
 

@@ -48,6 +48,9 @@ def simulations(folder: Path, count: int) -> Iterator[Case]:
         yield Case(f"seed {seed}", partial(_compare_seeds, model, seed), "right")
     yield Case("double precision", partial(_simulate_in_double, model), "right")
     yield Case("forked after a fit", partial(_simulate_in_a_fork, model), "refused")
+    for dt in (0.05, 0.1, 0.3, 0.5):
+        yield Case(f"increments of the default step, dt {dt}", partial(_compare_increments, dt), "right")
+    yield Case("angles in degrees", _wrap_degrees, "right")
 
 
 def _times(model: el.LangevinModel, factor: float) -> el.LangevinModel:
@@ -56,6 +59,26 @@ def _times(model: el.LangevinModel, factor: float) -> el.LangevinModel:
 
 def _simulate(model: el.LangevinModel, **given: Any) -> None:
     assert np.isfinite(model.simulate(**given).stacked()).all(), "paths are not finite"
+
+
+def _compare_increments(dt: float) -> None:
+    """The mean squared increment of a linear process is that of its covariance, whatever the step."""
+    series = el.systems.OrnsteinUhlenbeck.rotating(2).simulate(2000 * dt, dt=dt, seed=1)
+    model = el.fit(series.with_segments([series.values[:, :1]], names=["x"], units=[""]), score=el.Gaussian())
+    paths = model.simulate(200 * dt, members=400, seed=1).values
+    rate = 1 / float(model.timescales().value[0])
+    found, exact = np.mean(np.diff(paths, axis=1) ** 2), 2 * float(model.score.covariance[0, 0]) * -np.expm1(-rate * dt)
+    exact *= float(model.standardizer.std[0]) ** 2
+    assert abs(found / exact - 1) < 0.05, f"{found:.4g} where {exact:.4g} is exact"
+
+
+def _wrap_degrees() -> None:
+    """An angle in degrees turns at 360, unless it is told otherwise."""
+    turned = np.cumsum(np.random.default_rng(0).normal(size=(3000, 1)), axis=0) * 20 % 360
+    series = el.TimeSeries(turned, 0.1, names=["phi"], units=["degrees"])
+    model = el.fit(series, preprocess=el.preprocess.Periodic(["phi"]), score=el.Gaussian())
+    paths = model.simulate(100.0, members=4, seed=1).stacked()
+    assert np.ptp(paths) > 300, f"paths lie within {np.ptp(paths):.3g} degrees"
 
 
 def _compare_seeds(model: el.LangevinModel, seed: int) -> None:

@@ -1,5 +1,6 @@
 """Hostile files and tables: a right answer or one sentence, never a crash, a hang or a wrong number without a word."""
 
+import json
 import os
 import signal
 import time
@@ -9,6 +10,7 @@ import pytest
 
 import effective_langevin as el
 from benchmarks import robustness
+from benchmarks.hostile.review import REVIEW
 from benchmarks.robustness import FAMILIES, FEW, MANY, Case, Late, count_outcomes, find_cases, table, try_case
 
 CORRUPTED = [name for name, made_by in FAMILIES.items() if made_by.startswith("benchmarks.hostile.corruption")]
@@ -45,6 +47,18 @@ def test_a_hostile_file_or_table_has_the_expected_answer(family, tmp_path):
 @pytest.mark.parametrize("family", CORRUPTED)
 def test_a_thousand_damaged_files_are_read_or_refused(family, tmp_path):
     assert faults(family, tmp_path, MANY) == []
+
+
+def test_every_finding_of_the_review_stands_in_the_table():
+    """The results that are committed name each case; none of them is wrong, crashes or hangs."""
+    results = json.loads(robustness.RESULTS.read_text())
+    numbers = {"S": 18, "L": 6, "K": 13}
+    assert list(REVIEW) == [f"{kind}{i}" for kind, last in numbers.items() for i in range(1, last + 1)]
+    for finding, families in REVIEW.items():
+        for family, cases in families.items():
+            assert results[family]["cases"] >= len(cases)
+            missing = [c for c in cases if results[family]["answers"].get(c) not in ("right", "refused")]
+            assert missing == [], f"{finding}: {family}"
 
 
 def _raise(error):
