@@ -43,7 +43,7 @@ def oscillator() -> dict[str, Any]:
 
 def short() -> dict[str, Any]:
     """Series of 5000 samples without memory: how often none is chosen."""
-    systems = {"ornstein-uhlenbeck": el.systems.OrnsteinUhlenbeck([[1.0]]), "wells": el.systems.AsymmetricWells()}
+    systems = {"ornstein-uhlenbeck": el.systems.OrnsteinUhlenbeck(np.eye(1)), "wells": el.systems.AsymmetricWells()}
     kinds: dict[str, list[str]] = {name: [] for name in systems}
     for name, system in systems.items():
         for seed in range(SEEDS):
