@@ -105,12 +105,14 @@ def fit(
     workers: Annotated[int | None, typer.Option(help="With --by: processes. Default: one per core.")] = None,
     report: Annotated[str | None, typer.Option(help="With --by: series to report on, or all.", metavar="A,B")] = None,
     out: o.Out = None,
+    dask: o.Dask = None,
     overwrite: o.Overwrite = False,
     as_json: o.Json = False,
     **flags: Any,
 ) -> None:
     """Learn a Langevin model from a file, validate it, and report how good it is; with --by, one for each of many."""
     announce(f"Reading {listed(data or [str(config)])}")
+    from ..execution.cluster import opened
     from .settings import resolve
 
     settings = resolve({"data": data or None, "seed": seed, "settle": settle, **flags}, config)
@@ -123,7 +125,8 @@ def fit(
         show(content, f"{many.summary()}\nModels, table.nc, index.html: {many.path}", as_json)
         return
     name = Path(settings.data[0]).stem if settings.data else settings.demo.get("system", "run")
-    _run(settings, out or f"langevin-{name}", overwrite, as_json)
+    with opened(dask):
+        _run(settings, out or f"langevin-{name}", overwrite, as_json)
 
 
 @app.command(epilog="Example: effective-langevin simulate run --duration 1000 --members 20 --out paths.nc")

@@ -36,6 +36,9 @@ Run = Annotated[Path, typer.Argument(help="Run folder, or a model file.")]
 Out = Annotated[Path | None, typer.Option(help="Run folder to create. Default: langevin-NAME, numbered if taken.")]
 Seed = Annotated[int, typer.Option(help="Seed of all random numbers: same seed, same result.")]
 OptionalSeed = Annotated[int | None, typer.Option(help="Seed of all random numbers. Default: 0.")]
+Dask = Annotated[
+    str | None, typer.Option("--dask", help="Sum over large files on a dask cluster.", metavar="local:N|ADDRESS")
+]
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace what is there.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
 Config = Annotated[Path | None, typer.Option(help="TOML file with the same keys; flags override it.")]
@@ -65,6 +68,7 @@ READING: Table = {
     "resample": (float, "Interpolate irregular times, and gaps of up to three steps, to this interval.", None),
     "join": (bool, "Files continue one another in time.", None),
     "time_unit": (str, "Unit of time to convert to, such as day.", None),
+    "chunks": (str, "Leave large nc, zarr, h5 and npy files on disk, and read so many rows at once.", "auto|ROWS"),
 }
 TRANSFORMS: Table = {
     "log": (str, "Take the logarithm of these (or: all).", "A,B"),

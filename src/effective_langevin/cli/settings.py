@@ -230,6 +230,8 @@ def resolve(flags: Mapping[str, Any], config: Path | None) -> Settings:
     if reading.pop("no_time", False):
         checks.not_given("time", reading.get("time"), "--no-time ignores the time coordinate.")
         reading["time"] = False
+    if str(reading.get("chunks", "")).isdigit():
+        reading["chunks"] = int(reading["chunks"])
     if isinstance(reading.get("missing"), str):
         codes = [] if reading["missing"] == "none" else reading["missing"].split(",")
         reading["missing"] = [float(code) if is_number(code) else code.strip() for code in codes]

@@ -4,11 +4,14 @@ Results come in the order of the pieces, which do not depend on the workers: nei
 worker dies is done again by another.
 """
 
+import importlib
 import sys
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from typing import Any
 
-from .._core.errors import ClusterError
+from .._core import checks
+from .._core.errors import ArgumentError, ClusterError
 
 _RETRIES = 3
 
@@ -45,6 +48,28 @@ def active_client() -> Any:
         return distributed.default_client()
     except ValueError:
         return None
+
+
+@contextmanager
+def opened(where: str | None) -> Iterator[None]:
+    """Open a client: of so many workers on this machine (`local:4`) or of a scheduler (its address); None: nothing."""
+    if where is None:
+        yield
+        return
+    try:
+        distributed = importlib.import_module("distributed")
+    except ImportError as error:
+        raise ArgumentError("A cluster needs dask: pip install 'effective-langevin[dask]'.") from error
+    kind, _, number = where.partition(":")
+    with ExitStack() as stack:
+        address = where
+        if kind == "local":
+            if not number.isdigit() or int(number) < 1:
+                raise checks.refused("dask", "local:N or the address of a scheduler", where)
+            local = distributed.LocalCluster(n_workers=int(number), threads_per_worker=1, dashboard_address=None)
+            address = stack.enter_context(local)
+        stack.enter_context(_at_scheduler(distributed.Client, address))
+        yield
 
 
 def _at_scheduler(function: Callable, *arguments: Any, **options: Any) -> Any:

@@ -278,7 +278,8 @@ def validate(
         The model, as `fit` returns it.
     series : TimeSeries
         A series like the one given to `fit`. For a model with `preprocess` both are compared in the model's variables,
-        after the transforms, and their densities also in the variables of the series.
+        after the transforms, and their densities also in the variables of the series. Of a series that is read by
+        blocks an excerpt is compared (`TimeSeries.excerpt`).
     seed : int, default 0
         Seed of the simulation.
     members : int, optional
@@ -308,7 +309,7 @@ def validate(
     checks.instance_of("series", series, (TimeSeries,))
     if diagnosis is None and model.provenance.get("sha256") == hash_samples(series):
         diagnosis = model.diagnosis
-    own = model.to_model_variables(series)
+    own = model.to_model_variables(series.excerpt())
     series = embed_angles(model.space.observe(own))
     units = Standardizer.from_series(series) if model.space.angles else model.standardizer.of_first(series.dimension)
     standard = units.to_standard
