@@ -1,6 +1,8 @@
 """What several test modules share. Everything is seeded; the derivations of the oracles are in README.md."""
 
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import hypothesis
@@ -42,10 +44,18 @@ def pytest_configure(config):
         if option.upper() not in os.environ:
             os.environ[option.upper()] = str(value)
             jax.config.update(option, value)
-    os.environ.setdefault("XLA_FLAGS", QUICK_COMPILATION)
+    if "XLA_FLAGS" not in os.environ and _takes_flags(QUICK_COMPILATION):
+        os.environ["XLA_FLAGS"] = QUICK_COMPILATION
     compilation._MOST_SHAPES = 10_000  # the many shapes of the tests are a bounded number
     if config.getoption("numprocesses", 0):
         os.environ.update({name: value for name, value in ONE_THREAD.items() if name not in os.environ})
+
+
+def _takes_flags(flags: str) -> bool:
+    """Try them in a process of its own: a version of XLA that does not know a flag ends the process."""
+    start = [sys.executable, "-c", "import jax; jax.numpy.zeros(1)"]
+    tried = {**os.environ, "XLA_FLAGS": flags, "JAX_PLATFORMS": "cpu"}
+    return subprocess.run(start, env=tried, capture_output=True, check=False).returncode == 0
 
 
 hypothesis.settings.register_profile("repeatable", deadline=None, derandomize=True, database=None, max_examples=40)

@@ -1,9 +1,11 @@
 """Members, and the samples of a training step, spread over all devices of this machine."""
 
+from collections.abc import Callable
 from typing import Any
 
 import jax
 import jax.numpy as jnp
+from jax.core import Tracer
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 from jaxtyping import Array, Float
 
@@ -59,3 +61,21 @@ def shared_out(batch: Any) -> Any:
         return jax.lax.with_sharding_constraint(x, parts) if fits else x
 
     return jax.tree.map(share, batch)
+
+
+def computed_on_host(function: Callable[..., Any], *arguments: Any) -> Any:
+    """Call a function on the CPU, and bring the arrays it returns to the default device."""
+    if jax.default_backend() == "cpu" or any(isinstance(x, Tracer) for x in jax.tree.leaves(arguments)):
+        return function(*arguments)
+    try:
+        host = jax.local_devices(backend="cpu")[0]
+    except RuntimeError:  # JAX was told to use the accelerator alone
+        return function(*arguments)
+    there = jax.local_devices()[0]
+
+    def move(tree: Any, device: Any) -> Any:
+        return jax.tree.map(lambda x: jax.device_put(x, device) if isinstance(x, jax.Array) else x, tree)
+
+    with jax.default_device(host):
+        found = function(*move(arguments, host))
+    return move(found, there)

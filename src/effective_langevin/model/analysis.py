@@ -6,7 +6,7 @@ linear dynamics they decay so for ever. Errors come from blocks of time drawn wi
 """
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -149,8 +149,8 @@ class Draws:
     def of_first(self, count: int) -> "Draws":
         """Return the same of the first variables alone."""
         part = (..., slice(count), slice(count))
-        arrays = (array[part] for array in (self.phi, self.covariance, self.phis, self.covariances))
-        return Draws(*arrays, self.lifted_by, self.blocks)
+        names = ("phi", "covariance", "phis", "covariances")
+        return replace(self, **{name: getattr(self, name)[part] for name in names})
 
     def scatter(self, drawn: np.ndarray) -> np.ndarray:
         """Return the standard error from draws."""

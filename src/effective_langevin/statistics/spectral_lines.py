@@ -119,7 +119,7 @@ def half_bin_periodograms(windows: list[np.ndarray]) -> tuple[np.ndarray, np.nda
 
 def _power(transform: np.ndarray) -> np.ndarray:
     """Sum the squared moduli over windows."""
-    return np.einsum("wk,wk->k", transform.real, transform.real) + np.einsum("wk,wk->k", transform.imag, transform.imag)
+    return np.square(np.abs(transform)).sum(axis=0)
 
 
 def background(power: np.ndarray, averaged: int) -> tuple[np.ndarray, np.ndarray]:

@@ -98,7 +98,9 @@ class MemoryChoice:
     @classmethod
     def from_dict(cls, state: Mapping[str, Any]) -> "MemoryChoice":
         """Undo `to_dict`."""
-        known = [{name: inf if v is None else v for name, v in tried.items()} for tried in state["candidates"]]
+        known: list[dict[str, Any]] = [
+            {name: inf if v is None else v for name, v in tried.items()} for tried in state["candidates"]
+        ]
         tried = tuple(Candidate(**candidate) for candidate in known)
         return cls(**{**state, "lags": tuple(state["lags"]), "candidates": tried})
 

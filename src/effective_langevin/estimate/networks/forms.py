@@ -16,6 +16,7 @@ from jaxtyping import Array, Float
 
 from ...execution.batches import evaluate_batch
 from ...execution.convolution import SHORT_GRID, on_cpu
+from ...execution.devices import computed_on_host
 from ...execution.flat import FlatUNet
 from ...execution.grid import OnCorners
 from ...execution.lowering import absorb_matrix, lower
@@ -49,9 +50,14 @@ def _(network: UNet, dimension: int, low_precision: bool = False) -> Any:
     return convert(ModalUNet, network, dimension, jnp.float32) if short else network
 
 
-@eqx.filter_jit
 def convert(form: type[FlatUNet] | type[ModalUNet], network: UNet, dimension: int, dtype: Any) -> Any:
-    """Convert a U-Net in one program: its many small steps would each be compiled on their own."""
+    """Convert a U-Net, on the host: to compile this program takes a GPU 15 s, and a CPU less than one."""
+    return computed_on_host(_write_out, form, network, dimension, dtype)
+
+
+@eqx.filter_jit
+def _write_out(form: type[FlatUNet] | type[ModalUNet], network: UNet, dimension: int, dtype: Any) -> Any:
+    """All in one program: its many small steps would each be compiled on their own."""
     return jax.tree.map(lambda array: array.astype(dtype), form.of(network, dimension))
 
 
