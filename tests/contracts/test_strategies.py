@@ -13,6 +13,7 @@ import effective_langevin as el
 from effective_langevin import cli
 from effective_langevin.cli.choices import CHOICES, choose
 from effective_langevin.fit import describe
+from effective_langevin.memory import as_memory, name_memory
 
 SETTINGS = STRATEGIES | {f"preprocess.{name}": case.transform for name, case in TRANSFORMS.items()}
 ROLES = {id(made): role for role, table in BY_ROLE.items() for made in table.values()}
@@ -68,6 +69,9 @@ def test_the_description_in_a_model_file_leads_back_to_the_strategy(strategy):
     if isinstance(strategy, el.preprocess.Chain):
         stored = json.loads(json.dumps(describe(strategy.steps)))
         assert len(stored) == len(strategy.steps)
+        return
+    if isinstance(strategy, el.Velocity | el.Delays):  # named by a word, in files as on the command line
+        assert as_memory(name_memory(strategy)) == strategy
         return
     stored = json.loads(json.dumps(describe(strategy)))
     assert stored["kind"] == type(strategy).__name__

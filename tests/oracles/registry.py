@@ -84,6 +84,8 @@ TRANSFORMS = {
     "BoxCox": TransformCase(pp.BoxCox(), positive),
     "BoxCox with exponent": TransformCase(pp.BoxCox(["rain"], exponent=0.5), positive),
     "DelayEmbedding": TransformCase(pp.DelayEmbedding([2, 5]), climate, invertible=False),
+    "Velocity": TransformCase(el.Velocity(), climate, invertible=False),
+    "Delays": TransformCase(el.Delays(3, 2), climate, invertible=False),
     "Chain": TransformCase(pp.Chain([pp.Detrend(), pp.RemoveSeasonalCycle(PERIOD), pp.PCA(components=3)]), climate),
     "Chain of chains": TransformCase(
         pp.Chain([pp.Chain([pp.Log(["rain"]), pp.Detrend()]), pp.PCA(components=2)]), positive
@@ -97,6 +99,7 @@ SYSTEMS = {
     "CoxIngersollRoss": el.systems.CoxIngersollRoss(),
     "NoisyLimitCycle": el.systems.NoisyLimitCycle(),
     "DrivenRing": el.systems.DrivenRing(),
+    "DoubleWellOscillator": el.systems.DoubleWellOscillator(),
     "OrnsteinUhlenbeck": el.systems.OrnsteinUhlenbeck.rotating(2),
     "KuramotoSivashinsky": el.systems.KuramotoSivashinsky(grid=64, stride=8),
 }

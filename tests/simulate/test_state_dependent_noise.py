@@ -196,3 +196,21 @@ def test_a_model_with_a_field_of_noise_follows_given_noise_by_euler_steps(field_
     start = {"noise": noise, "initial": [[10.0, -1.0]], "dt": 0.05, "step": 0.05}
     default, euler = (field_model.simulate(2.0, **start, stepper=s).values for s in (None, el.EulerMaruyama()))
     np.testing.assert_array_equal(default, euler)
+
+
+@pytest.mark.parametrize("fastest", [None, 30.0])
+def test_members_do_not_escape_where_the_drift_is_too_stiff_for_the_step(fastest):
+    """Rate x step is 0.5 in the data and 5 beyond x = 2, where the noise is larger too: no step is stable there."""
+
+    def drift(x):
+        return -5.0 * x - 45.0 * jnp.sign(x) * jnp.maximum(jnp.abs(x) - 2.0, 0.0)
+
+    def noise(x):
+        return jnp.sqrt(5.0 + 45.0 * jnp.maximum(jnp.abs(x) - 2.0, 0.0))[:, None]
+
+    advance = el.StochasticMidpoint().advance(Equation(drift, noise, fastest=fastest), 0.1)
+    start = np.linspace(-4.0, 4.0, 200)[:, None]
+    ensemble = integrate(advance, start, frames=50, save_every=4, step=0.1, key=jax.random.key(0), bound=1e3)
+    assert ensemble.diverged.any() == (fastest is None)
+    if fastest is not None:
+        assert np.abs(ensemble.paths[:, -1]).mean() < 2

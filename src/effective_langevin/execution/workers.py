@@ -14,6 +14,7 @@ from multiprocessing import get_context, process
 from typing import Any
 
 from .._core.errors import EffectiveLangevinError
+from .cluster import active_client
 from .compilation import keep_compiled_programs
 
 # What a worker process must know before it imports anything: one thread each, and no share of a GPU.
@@ -30,17 +31,6 @@ _AHEAD = 2  # pieces of work that wait for each worker
 def count_cores() -> int:
     """Return the number of cores that this process may use."""
     return len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1
-
-
-def active_client() -> Any:
-    """Return the dask client of this process, or None; dask is not imported for it."""
-    distributed = sys.modules.get("distributed")
-    if distributed is None:
-        return None
-    try:
-        return distributed.default_client()
-    except ValueError:
-        return None
 
 
 def run_all(function: Callable[[Any], Any], tasks: Iterable[Any], workers: int) -> Iterator[tuple[Any, Any]]:

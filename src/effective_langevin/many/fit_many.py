@@ -22,7 +22,8 @@ from ..estimate.mobility import IntegratedResponse
 from ..estimate.mobility.base import ClosureStrategy
 from ..estimate.score import ScoreStrategy
 from ..estimate.symmetry import Symmetry
-from ..execution.workers import active_client, count_cores, run_all
+from ..execution.cluster import active_client
+from ..execution.workers import count_cores, run_all
 from ..fit import describe
 from .folder import ManyFolder
 from .result import ManyFits, wanted_reports

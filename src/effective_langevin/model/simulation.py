@@ -3,6 +3,7 @@
 import os
 import warnings
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import equinox as eqx
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 
 _MANY = 256
 _BOUND = 1e3
+_FARTHEST = 3.0  # standard deviations that the drift moves a state in one step, where D depends on the state
 _LONG = 50.0
 _ASIDE = 0.02  # standard deviations
 _FASTEST = 1e3  # rates per sampling interval of the data: 1e4 took minutes for a validation
@@ -124,6 +126,8 @@ def step_map(
     checks.offers("stepper", stepper, "advance", "StochasticMidpoint()")
     save_every = _count_steps(dt, step or model.automatic_step(stepper, dt))
     step = dt / save_every
+    if not equation.additive:  # beyond the data a large D makes the drift too stiff for a step that suits the data
+        equation = replace(equation, fastest=jnp.float32(_FARTHEST / step))
     advance = _wrap_angles(model, stepper.advance(equation, step))
     if advance.averages_noise:
         _warn_of_increments(type(stepper).__name__, save_every)

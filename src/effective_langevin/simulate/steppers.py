@@ -40,13 +40,15 @@ class Equation(eqx.Module):
     """dx = drift(x) dt + sqrt(2) noise(x) dW for one state.
 
     `noise` is a constant (var, brownian) matrix, a function of one state, or a `NoiseField`. `linear` is the
-    linear part of the drift around `centre`, for steppers that solve it exactly.
+    linear part of the drift around `centre`, for steppers that solve it exactly. No variable drifts faster than
+    `fastest`, where that is given: a step is then no longer than its length times that, however stiff the drift is.
     """
 
     drift: Callable
     noise: Any
     linear: Any = None
     centre: Any = None
+    fastest: Any = None
 
     @property
     def additive(self) -> bool:
@@ -55,7 +57,8 @@ class Equation(eqx.Module):
 
     def drifts(self, x: State) -> State:
         """Return the drift of every member."""
-        return over_members(self.drift, x)
+        found = over_members(self.drift, x)
+        return found if self.fastest is None else jnp.clip(found, -self.fastest, self.fastest)
 
     def factors(self, x: State) -> Factors:
         """Return sqrt(2) noise(x) of every member, where the noise depends on the state."""
