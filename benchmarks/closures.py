@@ -1,8 +1,7 @@
 """Closures that depend on the state: `python -m benchmarks.closures [CASE ...]`.
 
 Learns each reference system with a constant mobility and with `StateDependent`, from one series, and writes what both
-reach to `benchmarks/results/closures.json`. Errors of fields are relative, in the mean square over the data. `ks-paper`
-is for a GPU.
+reach to `benchmarks/results/closures.json`. Errors of fields are relative, in the mean square over the data.
 """
 
 import json
@@ -16,7 +15,7 @@ from typing import Any
 import numpy as np
 
 import effective_langevin as el
-from effective_langevin.cli.demo import DEMOS, PAPER_SCALE
+from effective_langevin.cli.demo import DEMOS
 from effective_langevin.execution.compilation import keep_compiled_programs
 
 RESULTS = Path(__file__).parent / "results" / "closures.json"
@@ -53,15 +52,13 @@ CASES = {
     **{f"affine noise {h}": _simulated(el.systems.AffineNoise(), 1_000_000, h, 100) for h in (0.02, 0.05, 0.1)},
     "driven ring": _simulated(el.systems.DrivenRing(), 600_000, 0.1, 20),
     "ks-small": _demo(DEMOS["kuramoto-sivashinsky"]),
-    "ks-paper": _demo(PAPER_SCALE["kuramoto-sivashinsky"]),
 }
 
 
-def measure(case: Case, constant: bool = True) -> dict[str, Any]:
+def measure(case: Case) -> dict[str, Any]:
     """Return the metrics of both closures, and the errors of the fields where the exact ones are known."""
     series = case.series()
-    strategies: dict[str, Any] = {"constant": el.IntegratedResponse()} if constant else {}
-    strategies["state-dependent"] = el.StateDependent()
+    strategies = {"constant": el.IntegratedResponse(), "state-dependent": el.StateDependent()}
     found: dict[str, Any] = {}
     for name, mobility in strategies.items():
         started = time.monotonic()
@@ -130,7 +127,7 @@ def main(names: list[str]) -> None:
     keep_compiled_programs()
     results = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
     for name in names or [name for name in CASES if not name.startswith("ks")]:
-        results[name] = measure(CASES[name], constant=name != "ks-paper")
+        results[name] = measure(CASES[name])
         print(json.dumps({name: results[name]}, indent=1), flush=True)
         RESULTS.write_text(json.dumps(results, indent=1) + "\n")
 

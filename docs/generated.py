@@ -154,8 +154,8 @@ def _closures_against_exact() -> str:
 
 
 def _closures() -> dict[str, dict[str, Any]]:
-    """Return what was measured of each case, on a CPU or on a GPU."""
-    return load("benchmarks/results/closures.json") | load("benchmarks/results/closures_gpu.json")
+    """Return what was measured of each case."""
+    return load("benchmarks/results/closures.json")
 
 
 def _rows_of_closures() -> list[tuple[str, str, dict[str, Any]]]:
@@ -163,7 +163,7 @@ def _rows_of_closures() -> list[tuple[str, str, dict[str, Any]]]:
     found = _closures()
     labels = {case: re.sub(r" (?=[\d.]+$)", ", dt = ", case) for case in found}
     labels |= {"lorenz63": "Lorenz-63", "lorenz63 without noise": "Lorenz-63 without noise"}
-    labels |= {"ks-small": "Kuramoto-Sivashinsky, demo", "ks-paper": "Kuramoto-Sivashinsky, paper"}
+    labels |= {"ks-small": "Kuramoto-Sivashinsky, demo"}
     return [
         (labels[case] if first else "", closure, row)
         for case, rows in found.items()
