@@ -9,6 +9,7 @@ from markupsafe import Markup
 
 from .._core.format import after_number, count, digits, listed, plus_minus, rows_of, short, typeset, with_unit
 from .._core.types import Matrix
+from ..estimate.closure.evidence import Choice
 from ..statistics.integral_time import integral_time
 from .curves import Curve
 from .findings.describe_model import ModelDescription
@@ -208,22 +209,12 @@ def agreement(validation: Validation) -> Table:
     )
 
 
-def closures(validation: Validation) -> Table | None:
-    """Give the held-out score of each closure that was tried."""
-    choice = validation.model.mobility.evidence.choice
+def held_out_scores(choice: Choice | None, what: str) -> Table | None:
+    """Give the held-out score of each closure or memory that was tried."""
     if choice is None or not choice.candidates:
         return None
-    rows = [[row["closure"], row["loss"], row["excess"]] for row in choice.rows()]
-    return Table("Choice of the closure", ["Closure", "Energy score", "Above the best"], rows)
-
-
-def memories(validation: Validation) -> Table | None:
-    """Give the held-out score of each memory that was tried."""
-    choice = validation.model.mobility.evidence.memory
-    if choice is None or not choice.candidates:
-        return None
-    rows = [[row["memory"], row["loss"], row["excess"]] for row in choice.rows()]
-    return Table("Choice of the memory", ["Memory", "Energy score", "Above the best"], rows)
+    headings = [what.capitalize(), "Energy score", "Above the best"]
+    return Table(f"Choice of the {what}", headings, [list(row) for row in choice.rows()])
 
 
 def relaxation(validation: Validation, description: ModelDescription) -> list[Table]:

@@ -1,9 +1,10 @@
 """What was found about a closure that depends on the state, as typed records."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from math import inf, isfinite
-from typing import Any
+from typing import Any, Self
 
 from ..._core.format import after_number, plus_minus, short
 
@@ -13,6 +14,7 @@ KINDS = {
     "diffusion": "a diffusion that depends on the state, without a current",
     "both": "a diffusion and a current that depend on the state",
 }
+MEMORIES = {"none": "no memory", "velocity": "velocities"}
 
 
 @dataclass(frozen=True)
@@ -29,10 +31,11 @@ class Candidate:
 
 
 @dataclass(frozen=True)
-class ClosureChoice:
-    """Which kind of closure was taken, and why; `candidates` are those whose forecasts were compared, simplest first.
+class Choice(ABC):
+    """What was taken, and why; `candidates` are those whose forecasts were compared, simplest first.
 
-    `lags` are those of the forecasts, in units of time, and `starts` is the number of states they begin at.
+    `lags` are those of the forecasts, in units of time, and `starts` is the number of states they begin at. A candidate
+    with members that diverged has an infinite loss.
     """
 
     kind: str
@@ -41,52 +44,10 @@ class ClosureChoice:
     starts: int = 0
     candidates: tuple[Candidate, ...] = ()
 
-    def to_dict(self) -> dict[str, Any]:
-        """Plain data, ready for JSON."""
-        return asdict(self)
-
-    @classmethod
-    def from_dict(cls, state: Mapping[str, Any]) -> "ClosureChoice":
-        """Undo `to_dict`."""
-        tried = tuple(Candidate(**candidate) for candidate in state["candidates"])
-        return cls(**{**state, "lags": tuple(state["lags"]), "candidates": tried})
-
-    def summary(self) -> str:
-        """Say what was taken and why."""
-        return f"The model has {KINDS[self.kind]}: {self.reason}."
-
-    def rows(self) -> list[dict[str, str]]:
-        """Return what was tried in words, for a table."""
-        return [
-            {
-                "closure": KINDS[tried.kind].removeprefix("a ").capitalize() + (" (taken)" * (tried.kind == self.kind)),
-                "loss": short(tried.loss),
-                "excess": plus_minus(tried.excess, tried.standard_error) if tried.excess else "",
-            }
-            for tried in self.candidates
-        ]
-
-    def leads(self) -> str:
-        """Return the lags of the forecasts in words."""
-        return ", ".join(short(lag) for lag in self.lags)
-
-
-MEMORIES = {"none": "no memory", "velocity": "velocities"}
-
-
-@dataclass(frozen=True)
-class MemoryChoice:
-    """Which memory was taken, and why; `candidates` are those whose forecasts were compared, simplest first.
-
-    `kind` is "none", "velocity" or "delays:N:LAG". `lags` are those of the forecasts, in units of time, and `starts` is
-    the number of states they begin at. A candidate with members that diverged has an infinite loss.
-    """
-
-    kind: str
-    reason: str
-    lags: tuple[float, ...] = ()
-    starts: int = 0
-    candidates: tuple[Candidate, ...] = ()
+    @staticmethod
+    @abstractmethod
+    def describe(kind: str) -> str:
+        """Return a kind in words."""
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data, ready for JSON, which has no infinite numbers."""
@@ -96,7 +57,7 @@ class MemoryChoice:
         return plain
 
     @classmethod
-    def from_dict(cls, state: Mapping[str, Any]) -> "MemoryChoice":
+    def from_dict(cls, state: Mapping[str, Any]) -> Self:
         """Undo `to_dict`."""
         known: list[dict[str, Any]] = [
             {name: inf if v is None else v for name, v in tried.items()} for tried in state["candidates"]
@@ -106,16 +67,16 @@ class MemoryChoice:
 
     def summary(self) -> str:
         """Say what was taken and why."""
-        return f"The model has {name_of_memory(self.kind)}: {self.reason}."
+        return f"The model has {self.describe(self.kind)}: {self.reason}."
 
-    def rows(self) -> list[dict[str, str]]:
-        """Return what was tried in words, for a table."""
+    def rows(self) -> list[tuple[str, str, str]]:
+        """Return what was tried, its loss and its excess over the best in words, for a table."""
         return [
-            {
-                "memory": name_of_memory(tried.kind).capitalize() + (" (taken)" * (tried.kind == self.kind)),
-                "loss": short(tried.loss) if isfinite(tried.loss) else "members diverged",
-                "excess": plus_minus(tried.excess, tried.standard_error) if 0 < tried.excess < inf else "",
-            }
+            (
+                self.describe(tried.kind).removeprefix("a ").capitalize() + " (taken)" * (tried.kind == self.kind),
+                short(tried.loss) if isfinite(tried.loss) else "members diverged",
+                plus_minus(tried.excess, tried.standard_error) if 0 < tried.excess < inf else "",
+            )
             for tried in self.candidates
         ]
 
@@ -124,12 +85,25 @@ class MemoryChoice:
         return ", ".join(short(lag) for lag in self.lags)
 
 
-def name_of_memory(kind: str) -> str:
-    """Return the kind of a memory in words."""
-    if kind in MEMORIES:
-        return MEMORIES[kind]
-    _, count, lag = kind.split(":")
-    return f"{count} delays of {lag} steps" if int(lag) > 1 else f"{count} delays of a step"
+@dataclass(frozen=True)
+class ClosureChoice(Choice):
+    """Which kind of closure was taken, and why."""
+
+    @staticmethod
+    def describe(kind: str) -> str:
+        return KINDS[kind]
+
+
+@dataclass(frozen=True)
+class MemoryChoice(Choice):
+    """Which memory was taken, and why: "none", "velocity" or "delays:N:LAG"."""
+
+    @staticmethod
+    def describe(kind: str) -> str:
+        if kind in MEMORIES:
+            return MEMORIES[kind]
+        _, count, lag = kind.split(":")
+        return f"{count} delays of {lag} steps" if int(lag) > 1 else f"{count} delays of a step"
 
 
 @dataclass(frozen=True)
