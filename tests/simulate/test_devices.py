@@ -35,7 +35,8 @@ def ensembles() -> dict[str, np.ndarray]:
 @pytest.fixture(scope="module")
 def on_eight(tmp_path_factory):
     out = tmp_path_factory.mktemp("devices") / "paths.npz"
-    env = {**os.environ, "XLA_FLAGS": "--xla_force_host_platform_device_count=8", "JAX_PLATFORMS": "cpu"}
+    flags = f"{os.environ.get('XLA_FLAGS', '')} --xla_force_host_platform_device_count=8"  # else other programs
+    env = {**os.environ, "XLA_FLAGS": flags, "JAX_PLATFORMS": "cpu"}
     env["PYTHONPATH"] = os.pathsep.join([*sys.path, env.get("PYTHONPATH", "")])
     subprocess.run([sys.executable, __file__, str(out)], env=env, check=True, timeout=120)
     return np.load(out)

@@ -47,8 +47,9 @@ def test_drift_noise_and_diffusion_have_the_shapes_of_the_states(system, point):
 @pytest.mark.slow
 @SYSTEMS
 def test_one_step_has_the_moments_of_drift_and_diffusion(system, point):
-    """Mean increment drift h, covariance 2 D h over 20000 members: four standard errors, which far exceed the next
-    order in h = step / 10. This is where the factor sqrt(2) of the convention is tested."""
+    """Mean increment drift h, covariance 2 D h over 20000 members: four standard errors, and the next order in
+    h = step / 10, which they far exceed where there is noise. This is where the factor sqrt(2) of the convention is
+    tested."""
     members, h = 20000, system.step / 10
     start = np.tile(point, (members, 1))
     paths = system.simulate(3 * h, dt=h, members=members, seed=1, step=h, initial=start).values
@@ -57,8 +58,10 @@ def test_one_step_has_the_moments_of_drift_and_diffusion(system, point):
     spread = np.sqrt(np.diag(covariance))
     # The paths are kept in single precision: rounding of 1e-7 of the state adds to the error of the mean.
     rounding = 1e-7 * np.abs(point)
-    assert (np.abs(increments.mean(axis=0) - h * drift) < 4 * spread / np.sqrt(members) + rounding).all()
+    next_order = h * (h * np.abs(drift).max() + 4 * spread.max() / np.sqrt(members))
+    assert (np.abs(increments.mean(axis=0) - h * drift) < 4 * spread / np.sqrt(members) + rounding + next_order).all()
     allowed = 4 * np.sqrt((np.outer(spread, spread) ** 2 + covariance**2) / members) + np.outer(rounding, rounding)
+    allowed += h * spread.max() ** 2
     assert (np.abs(np.cov(increments.T).reshape(covariance.shape) - covariance) < allowed).all()
 
 
