@@ -130,21 +130,11 @@ def fit(
     checks.offers("symmetry", symmetry, "blocks", "Translations()")
     space = StateSpace.of(series, symmetry)
     check_memory(asked, series, space, mobility)
-    remembered = None
-    if not isinstance(asked, str):
-        own = asked
-    else:
-        trial = partial(fit, preprocess=preprocess, score=score, check="off", seed=seed)
-        own, remembered = choose_memory(observed, series, diagnosis, mobility, trial)
+    trial = partial(fit, preprocess=preprocess, score=score, check="off", seed=seed)
+    own, remembered = choose_memory(asked, observed, series, diagnosis, mobility, trial)
     transform, series, space = remember(own, transform, series, space)
-    mobility = closure_with(own, mobility)
-    score = score or _default_score(space)
-    checks.offers("score", score, "supports", "KGMM() or DenoisingScore()")
-    if mobility is not None:
-        checks.offers("mobility", mobility, "supports", "IntegratedResponse()")
-    wanted = mobility or CLOSURES["constant"]
-    wanted.check(series)
-    if not (score.supports(space) and wanted.supports(space)):
+    score, mobility = score or _default_score(space), closure_with(own, mobility)
+    if not _support(score, mobility, series, space):
         transform, series = embed_after(transform, series)
         space = StateSpace.of(series, symmetry)
 
@@ -152,18 +142,7 @@ def fit(
     note_shape("fit", series.n_samples, series.dimension)
     standardizer = units_of(series, space)
     standard, standard_space = series.map(standardizer.to_standard), space.in_units_of(standardizer.std)
-    model_of = partial(
-        _model_of,
-        standardizer=standardizer,
-        dt=series.dt,
-        names=series.names,
-        units=series.units,
-        time_unit=series.time_unit,
-        states=_kept_states(series, seed),
-        start=min(series.starts),
-        space=space,
-        calendar=series.calendar,
-    )
+    model_of = partial(_model_of, standardizer=standardizer, space=space, **_labels_of(series, seed))
     with (
         progress.shown() if show_progress else nullcontext(),
         checkpoints.kept_in(checkpoint) if checkpoint else nullcontext(),
@@ -215,6 +194,22 @@ def _model_of(learned: ScoreFit, closure: ClosureFit, *, standardizer: Standardi
     """Return the model with a score and a closure, in the units of the data."""
     phi = closure.mobility.to_physical(standardizer)
     return LangevinModel(standardizer=standardizer, score=learned, mobility=phi, fields=closure.fields, **labels)
+
+
+def _support(score: ScoreStrategy, mobility: ClosureStrategy | None, series: TimeSeries, space: StateSpace) -> bool:
+    """Tell whether both strategies take the variables as they are: angles as angles. Refuse what is no strategy."""
+    checks.offers("score", score, "supports", "KGMM() or DenoisingScore()")
+    if mobility is not None:
+        checks.offers("mobility", mobility, "supports", "IntegratedResponse()")
+    wanted = mobility or CLOSURES["constant"]
+    wanted.check(series)
+    return score.supports(space) and wanted.supports(space)
+
+
+def _labels_of(series: TimeSeries, seed: int) -> dict[str, Any]:
+    """Return what a model keeps of its series."""
+    kept = {name: getattr(series, name) for name in ("dt", "names", "units", "time_unit", "calendar")}
+    return {**kept, "start": min(series.starts), "states": _kept_states(series, seed)}
 
 
 def _kept_states(series: TimeSeries, seed: int) -> np.ndarray:

@@ -93,18 +93,21 @@ def remember(
 
 
 def choose_memory(
+    asked: Memory | str | None,
     series: TimeSeries,
     transformed: TimeSeries,
     diagnosis: Diagnosis | None,
     mobility: ClosureStrategy | None,
     fit_with: Callable[..., LangevinModel],
-) -> tuple[Memory | None, MemoryChoice]:
-    """Return the memory of a series, with the evidence.
+) -> tuple[Memory | None, MemoryChoice | None]:
+    """Return the memory that is asked for, or, for "auto", the one that suits the series, with the evidence.
 
     Models with each memory, and a closure that depends on the state, are fitted without some stretches. They forecast
     the observed variables there, all from the same times. The simplest within one standard error of the best is taken.
     Where the diagnosis finds no memory, none is tried.
     """
+    if not isinstance(asked, str):
+        return asked, None
     if reason := _why_none(diagnosis):
         return None, MemoryChoice("none", reason)
     tried = {name_memory(memory): memory for memory in _candidates(transformed)}
