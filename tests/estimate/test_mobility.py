@@ -8,8 +8,10 @@ from hypothesis import strategies as st
 from scipy.linalg import expm
 
 import effective_langevin as el
+from effective_langevin.estimate.closure.evidence import ClosureEvidence
 from effective_langevin.estimate.mobility import estimate_mobility
 from effective_langevin.estimate.mobility.base import Inference, MobilityStrategy, lift_eigenvalues
+from effective_langevin.estimate.mobility.evidence import MobilityEvidence
 from effective_langevin.estimate.mobility.finite_volume import count_transitions, rate_corrections, rate_matrix
 from effective_langevin.estimate.mobility.responses import Moments
 from effective_langevin.estimate.score import Score, ScoreFit, estimate_score
@@ -435,3 +437,15 @@ def test_a_constant_mobility_is_averaged_over_horizons(linear_series):
     model = el.fit(linear_series, score=el.Gaussian(), seed=0)
     assert model.mobility.diagnostics["horizon_rule"] == "mean"
     assert abs(model.mobility.diagnostics["quadratic_variation_slope"]) < 0.2
+
+
+def test_the_noise_factor_of_an_indefinite_mean_leaves_out_what_is_negative():
+    """The mean of D(x) is estimated apart from D(x), and errors can make it indefinite; a constant one is refused."""
+    phi = np.diag([4.0, -1.0])
+    fields = MobilityEvidence(closure=ClosureEvidence("diffusion"))
+    drawn = np.array([phi, 1.2 * phi])
+    mobility = el.Mobility(phi, 0.1 * np.abs(phi), "StateDependent", drawn, fields)
+    np.testing.assert_allclose(mobility.noise_factor @ mobility.noise_factor.T, np.diag([4.0, 0.0]), atol=1e-12)
+    assert np.isfinite(mobility.noise_factor_error).all()
+    with pytest.raises(el.ArgumentError, match="negative eigenvalue"):
+        _ = el.Mobility(phi, phi, "IntegratedResponse", drawn).noise_factor

@@ -35,3 +35,9 @@ def square_root(matrix: Matrix) -> Matrix:
                 f"A diffusion tensor cannot have a negative eigenvalue, but got {values[0]:g}."
             ) from None
         return vectors * np.sqrt(np.maximum(values, 0.0)) @ vectors.T
+
+
+def positive_part(matrix: Matrix) -> Matrix:
+    """The symmetric part, without its negative eigenvalues: no noise where the data show none."""
+    values, vectors = np.linalg.eigh(0.5 * (matrix + matrix.T))
+    return vectors * np.maximum(values, 0.0) @ vectors.T

@@ -16,6 +16,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 
+from ..._core.matrices import positive_part
 from ..._core.types import Matrix, Samples, Vector
 from ...data import TimeSeries
 from ...statistics.integral_time import error_groups
@@ -25,7 +26,7 @@ from ..score import ScoreFit
 from ..symmetry import NoSymmetry
 from .polynomials import InertialCurrent
 from .regression import CurrentRegression
-from .residual import ResidualDiffusion, integrate_rest, positive_part
+from .residual import ResidualDiffusion, integrate_rest
 
 _WHITE = 0.3  # correlation of accelerations two samples apart: 0 for white noise, 1 for smooth motion
 _HORIZONS = np.arange(2, 9)  # in samples; differences overlap below two

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from ..._core.matrices import positive_part
 from ..._core.types import LagMatrices, Matrix, Samples
 from ...data import TimeSeries
 from ...statistics.integral_time import error_groups, integral_times
@@ -112,9 +113,3 @@ def integrate_rest(rest: Sequence[Samples], dt: float, symmetry: Symmetry, group
     elif whole.shape[1] <= 8:
         horizon = replace(horizon, phi=whole)
     return ResidualDiffusion(lambda weights: positive_part(curve(weights)[end]), groups, horizon, False)
-
-
-def positive_part(matrix: Matrix) -> Matrix:
-    """The symmetric part, without its negative eigenvalues: no noise where the data show none."""
-    values, vectors = np.linalg.eigh(0.5 * (matrix + matrix.T))
-    return vectors * np.maximum(values, 0.0) @ vectors.T

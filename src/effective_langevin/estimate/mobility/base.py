@@ -13,7 +13,7 @@ from jaxtyping import Float
 from ..._core import checks
 from ..._core.errors import EstimateWarning
 from ..._core.format import plus_minus
-from ..._core.matrices import square_root
+from ..._core.matrices import positive_part, square_root
 from ..._core.types import Matrix
 from ...data import Standardizer, TimeSeries
 from ...statistics.lags import lagged_moments, require_lag
@@ -87,8 +87,12 @@ class Mobility:
 
     @property
     def noise_factor(self) -> Matrix:
-        """Sigma with Sigma Sigma^T = Phi_S: lower triangular, or symmetric where Phi_S is singular."""
-        return square_root(self.symmetric)
+        """Sigma with Sigma Sigma^T = Phi_S: lower triangular, or symmetric where Phi_S is singular.
+
+        Phi_S is the mean of D(x) where that depends on the state; its estimate may have negative eigenvalues, which
+        count as zero.
+        """
+        return self._root_of(self.matrix)
 
     @property
     def discretisation_error(self) -> Matrix:
@@ -147,7 +151,10 @@ class Mobility:
     @property
     def noise_factor_error(self) -> Matrix:
         """Standard error of Sigma."""
-        return self.error_of(lambda phi: square_root(0.5 * (phi + phi.T)))
+        return self.error_of(self._root_of)
+
+    def _root_of(self, phi: Matrix) -> Matrix:
+        return square_root(0.5 * (phi + phi.T) if self.evidence.closure is None else positive_part(phi))
 
     def to_physical(self, units: Standardizer) -> "Mobility":
         """Return the same mobility, with its evidence, in physical units.
