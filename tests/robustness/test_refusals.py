@@ -53,10 +53,15 @@ def test_a_file_that_cannot_be_closed_is_refused_in_one_line(monkeypatch, tmp_pa
 
 
 class Full(io.StringIO):
+    tried = 0
+
     def write(self, _):
+        self.tried += 1
         raise OSError(28, "No space left on device")
 
 
 def test_a_warning_on_a_full_stream_does_not_end_the_work(monkeypatch):
-    monkeypatch.setattr(sys, "stderr", Full())
+    full = Full()
+    monkeypatch.setattr(sys, "stderr", full)
     complain("Warning", "nobody reads this")
+    assert full.tried
