@@ -5,7 +5,6 @@ import signal
 import subprocess
 import sys
 import time
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -38,6 +37,12 @@ def values_of(path):
 
 def content_of(path):
     return {p.relative_to(path).as_posix(): p.read_bytes() for p in sorted(path.rglob("*")) if p.is_file()}
+
+
+def differing(path, other):
+    """Return the names of the files that are not the same in two stores."""
+    one, two = content_of(path), content_of(other)
+    return sorted(name for name in {*one, *two} if one.get(name) != two.get(name))
 
 
 @pytest.mark.parametrize(("block", "slice_"), [(1 << 22, 1 << 20), (1, 1), (600 * 2 * 100, 5000)])
@@ -108,7 +113,7 @@ def test_an_interrupted_store_goes_on_to_the_same_bytes(after, model, tmp_path, 
     monkeypatch.setattr(streaming, "_advance", lambda *given: calls.append(given[-1]) or advance(*given))
     model.simulate(0.1 * FRAMES, out=part, **HOW)
     assert len(calls) == 6  # two groups of units with three calls: nothing twice
-    assert content_of(part) == content_of(whole)
+    assert differing(part, whole) == []
 
 
 def test_members_that_diverge_are_nan_and_counted(model, tmp_path):
@@ -178,5 +183,4 @@ def test_a_store_that_was_killed_goes_on_to_the_same_bytes_also_on_eight_devices
     assert (part / "unfinished.npz").is_file()
     assert run(tmp_path / "model.safetensors", part, "fast").wait() == 0
     assert run(tmp_path / "model.safetensors", whole, "fast", devices=8).wait() == 0
-    assert content_of(part) == content_of(whole)
-    assert not list(Path(part).rglob(".*.part*"))
+    assert differing(part, whole) == []

@@ -116,6 +116,9 @@ class Store:
             return {}
         before = self._read_progress()
         if before is not None and str(before["digest"]) == self.digest:
+            for torn in self.path.rglob("*.partial"):  # Zarr leaves the block in which it was killed
+                if torn.is_file():
+                    torn.unlink()
             return before
         if not overwrite:
             what = "exists already" if before is None else "holds part of a simulation with other settings"
@@ -175,7 +178,7 @@ class Store:
                 attributes={str(key): note for key, note in array.attrs.items()},
             )
         with (path / UNFINISHED).open("wb") as file:
-            np.savez(file, digest=np.array(self.digest), unit=0, sample=0)
+            np.savez(file, digest=np.array(self.digest), unit=0, call=0)
 
     def finish(self, diverged: Sequence[int]) -> None:
         """Note the members that diverged, and that the store is complete."""
