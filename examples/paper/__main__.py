@@ -5,8 +5,8 @@ ACFs and, where the configuration has a `path_step`, trajectories driven by the 
 figure.png, metrics.json and the tables of README.md into the folder.
 """
 
+import argparse
 import json
-import sys
 import tomllib
 from pathlib import Path
 
@@ -157,4 +157,7 @@ def main(name: str) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    names = sorted(config.parent.name for config in Path(__file__).parent.glob("*/config.toml"))
+    parser = argparse.ArgumentParser(prog="python -m examples.paper", description=__doc__)
+    parser.add_argument("name", choices=names)
+    main(parser.parse_args().name)
