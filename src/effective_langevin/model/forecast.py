@@ -163,30 +163,67 @@ def count_leads(leads: float | Sequence[float] | np.ndarray, dt: float) -> np.nd
     return steps
 
 
-def forecast(
-    model: "LangevinModel",
-    states: Samples | TimeSeries,
-    leads: float | Sequence[float],
-    *,
-    members: int,
-    seed: int,
-    start: float | Sequence[float] | None,
-) -> Forecast:
-    """Forecast from states; the arguments are those of `LangevinModel.forecast`."""
-    steps = count_leads(leads, model.dt)
-    members = checks.integer_at_least("members", members, 2)
-    if isinstance(states, TimeSeries):
-        checks.not_given("start", start, "the series says when it ends.")
-        own = model.to_model_variables(states)
-        last = dict(zip(own.records, zip(own.segments, own.times)))
-        ends, begin = zip(*((segment[-1], times[-1]) for segment, times in last.values()))
-        standard = model.standardizer.to_standard(np.stack(ends))
-    else:
-        past = np.asarray(states, float)
-        past = past[None] if past.ndim == 1 else past
-        begin = checks.number_or_numbers("start", model.start if start is None else start, len(past), "start")
-        standard = starting_states(model, past, len(past), begin, keys.key_from_seed(seed), name="states")
-    return forecast_from(model, standard, np.array(begin), steps, members=members, seed=seed)
+class ForecastMethods:
+    """The method of a model that forecasts."""
+
+    def forecast(
+        self: Any,
+        states: Samples | TimeSeries,
+        leads: float | Sequence[float],
+        *,
+        members: int = 100,
+        seed: int = 0,
+        start: float | Sequence[float] | None = None,
+    ) -> Forecast:
+        """Forecast from given states: an ensemble at given times ahead, in the variables of the series.
+
+        Measurement noise is added where `fit` found it, so that forecasts are those of new observations.
+
+        Parameters
+        ----------
+        states : array, shape (var,), (start, var) or (start, time, var), or TimeSeries
+            States in the variables of the series, or the past up to then, for a model with delays. Of a series, the
+            last state of every record, with its date.
+        leads : float or sequence of float
+            Times ahead, in the unit of time of the series, multiples of its `dt`; a number stands for all of them up
+            to it.
+        members : int, default 100
+            Members of each ensemble.
+        seed : int, default 0
+            Seed of the noise.
+        start : float or sequence of float, optional
+            Time of the states, for models that know a season or a trend; default: the start of the record.
+
+        Returns
+        -------
+        Forecast
+            With `values` (start, member, lead, var), `mean`, `spread`, `quantiles`, `to_xarray` and `plot`.
+
+        Examples
+        --------
+        >>> series = el.systems.OrnsteinUhlenbeck.rotating(2).simulate(200.0, dt=0.1, seed=1)
+        >>> model = el.fit(series, score=el.Gaussian(), mobility=el.LogCorrelation())
+        >>> found = model.forecast([[1.0, 0.0], [0.0, 1.0]], leads=[0.1, 0.5, 1.0], members=200)
+        >>> found
+        Forecast(x1 and x2; 2 starts, 200 members, 3 leads up to 1)
+        >>> found.mean.shape
+        (2, 3, 2)
+        """
+        model: LangevinModel = self
+        steps = count_leads(leads, model.dt)
+        members = checks.integer_at_least("members", members, 2)
+        if isinstance(states, TimeSeries):
+            checks.not_given("start", start, "the series says when it ends.")
+            own = model.to_model_variables(states)
+            last = dict(zip(own.records, zip(own.segments, own.times)))
+            ends, begin = zip(*((segment[-1], times[-1]) for segment, times in last.values()))
+            standard = model.standardizer.to_standard(np.stack(ends))
+        else:
+            past = np.asarray(states, float)
+            past = past[None] if past.ndim == 1 else past
+            begin = checks.number_or_numbers("start", model.start if start is None else start, len(past), "start")
+            standard = starting_states(model, past, len(past), begin, keys.key_from_seed(seed), name="states")
+        return forecast_from(model, standard, np.array(begin), steps, members=members, seed=seed)
 
 
 def forecast_from(

@@ -11,7 +11,9 @@ from typing import Any
 import jax
 import numpy as np
 
-from .._core.errors import ArgumentError
+from .._core.errors import ArgumentError, DataError, EstimateWarning
+from .._core.format import listed
+from .._core.timeunits import canonical
 from .._core.types import Samples
 from ..data import Standardizer, TimeSeries, preprocess
 from ..data.preprocess.pointwise import embed_angles
@@ -22,14 +24,16 @@ from ..estimate.score import ScoreFit
 from ..estimate.space import StateSpace
 from ..simulate import Stepper, StochasticMidpoint
 from . import analysis, display, simulation, storage, variance_correction
-from .applications import Applications
 from .closure import Closure, ConstantClosure, FieldClosure
+from .forecast import ForecastMethods
 from .irreversibility import produce_entropy
-from .variables import match_variables
+from .rates import PassageMethods
+from .response import ResponseMethods
+from .simulation import SimulationMethods
 
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
-class LangevinModel(Applications):
+class LangevinModel(SimulationMethods, ForecastMethods, ResponseMethods, PassageMethods):
     """An effective Langevin equation with the steady state of the data by construction.
 
     dx = [nu(x) + D(x) s(x) + div D(x)] dt + sqrt(2) D(x)^(1/2) dW; with a constant mobility Phi, dx = Phi s(x) dt +
@@ -186,6 +190,9 @@ class LangevinModel(Applications):
     def to_model_variables(self, series: TimeSeries) -> TimeSeries:
         """Apply the model's transform to a series like the one the model was fitted to.
 
+        Other names and units of time are refused. Names that only number the variables, and units that are not stated,
+        say nothing.
+
         Parameters
         ----------
         series : TimeSeries
@@ -196,7 +203,26 @@ class LangevinModel(Applications):
         TimeSeries
             In the model's variables.
         """
-        return match_variables(self, series)
+        own = series if self.transform is None else self.transform.apply(series)
+        if own.dimension != self.dimension:
+            raise DataError(f"The model has {self.dimension} variables, but the series has {own.dimension}.")
+        numbered = tuple(f"x{i + 1}" for i in range(self.dimension))
+        if own.names != self.names and numbered not in (own.names, self.names):
+            raise DataError(
+                f"The model describes {listed(self.names)}, but the series has {listed(own.names)}. Give the variables "
+                "of the model in its order: `variables=[...]`, or rename them."
+            )
+        unit, other = (canonical(text) or text for text in (self.time_unit, own.time_unit))
+        if unit and other and unit != other:
+            raise DataError(
+                f"The model counts time in {self.time_unit}, but the series in {own.time_unit}. Read it with "
+                f"time_unit={unit!r}."
+            )
+        for name, unit, other in zip(self.names, self.units, own.units):
+            if unit and other and unit != other:
+                where = f"{name} is in {unit} in the model, but in {other} in the series"
+                warnings.warn(f"{where}: the comparison may mean nothing.", EstimateWarning, stacklevel=3)
+        return self.space.declare(own)
 
     def automatic_step(self, stepper: Stepper | None = None, dt: float | None = None) -> float:
         """Return a step that resolves the stiffest direction of 99 % of the states, and increments over `dt`.

@@ -205,46 +205,96 @@ class Landscape:
         return times
 
 
-def find_basins(model: "LangevinModel") -> Basins:
-    """Find the basins of a model of one or two variables, and how long it stays in each."""
-    _check_size(model)
-    grid = Landscape.of(model)
-    labels, peaks, passes = grid.watersheds
-    heights = grid.density[peaks]
-    with np.errstate(divide="ignore"):
-        barriers = np.log(heights[:, None] / passes)
-    np.fill_diagonal(barriers, 0.0)
-    cores = [grid.core(k) for k in range(len(peaks))]
-    dwell = [
-        _mean_time(model, grid, core, np.any([c for c in cores if c is not core], axis=0)) if len(cores) > 1 else None
-        for core in cores
-    ]
-    value, error = np.array([found or (np.nan, np.nan) for found in dwell]).T
-    shares = np.bincount(labels, grid.density)
-    return Basins(grid.equation.states[peaks], shares, barriers, value, error, model.names, model.time_unit, grid)
+class PassageMethods:
+    """The methods of a model that tell where it stays, and how long it takes to go elsewhere."""
 
+    def basins(self: Any) -> Basins:
+        """Return the basins of the potential -ln p in one or two variables: where they are, and how long paths stay.
 
-def first_passage(
-    model: "LangevinModel", from_: States, to: States, *, series: TimeSeries | None, seed: int
-) -> FirstPassage:
-    """Return the mean time between two sets; the arguments are those of `LangevinModel.first_passage`."""
-    grid = Landscape.of(model) if model.dimension <= 2 and not model.space.angles else None
-    begin, end = (_as_set(name, states, model, grid) for name, states in (("from_", from_), ("to", to)))
-    observed = sampled = (np.nan, np.nan)
-    if series is not None:
-        series = model.to_model_variables(series)
-        observed = _count(series, begin, end)
-    if grid is not None:
-        sets = [states(grid.equation.states) for states in (begin, end)]
-        time = _mean_time(model, grid, *sets)
+        All is exact for the equation of the model, on a grid; errors are those of the mobility.
+
+        Returns
+        -------
+        Basins
+            With `centres`, `shares`, `barriers` in kT, `dwell` and `assign(states)`.
+
+        Examples
+        --------
+        >>> series = el.systems.OrnsteinUhlenbeck([[1.0]]).simulate(200.0, dt=0.1, seed=1)
+        >>> el.fit(series, score=el.Gaussian(), mobility=el.LogCorrelation()).basins()
+        Basins(1 basin of x1)
+        """
+        model: LangevinModel = self
+        if model.dimension > 2 or model.space.angles:
+            raise ArgumentError(
+                f"Basins are found in one or two variables on lines, but the model has {listed(model.names)}. Use "
+                "`model.first_passage` with functions of states, such as lambda x: x[:, 0] > 1."
+            )
+        grid = Landscape.of(model)
+        labels, peaks, passes = grid.watersheds
+        heights = grid.density[peaks]
+        with np.errstate(divide="ignore"):
+            barriers = np.log(heights[:, None] / passes)
+        np.fill_diagonal(barriers, 0.0)
+        cores = [grid.core(k) for k in range(len(peaks))]
+        dwell = np.full((len(cores), 2), np.nan)
+        for k, core in enumerate(cores if len(cores) > 1 else ()):
+            dwell[k] = _mean_time(model, grid, core, np.any(cores[:k] + cores[k + 1 :], axis=0))
+        value, error = dwell.T
+        shares = np.bincount(labels, grid.density)
+        return Basins(grid.equation.states[peaks], shares, barriers, value, error, model.names, model.time_unit, grid)
+
+    def first_passage(
+        self: Any, from_: States, to: States, *, series: TimeSeries | None = None, seed: int = 0
+    ) -> FirstPassage:
+        """Return the mean time from one set of states, in the steady state, until another is first reached.
+
+        In one and two variables it is exact for the equation of the model, on a grid, with errors from those of the
+        mobility; in more, simulated paths are counted.
+
+        Parameters
+        ----------
+        from_, to : int or function
+            The core of a basin of `model.basins()`, by its number, or a function from states (sample, var) of the
+            model's variables to truth values, such as ``lambda x: x[:, 0] > 1``.
+        series : TimeSeries, optional
+            Data in which to count the same times, with errors from groups of samples. A record shows nothing between
+            two samples, so that its times are longer; the model's time with the same blindness stands beside them.
+        seed : int, default 0
+            Seed of the simulation, if there is one.
+
+        Returns
+        -------
+        FirstPassage
+            `value` and `standard_error` of the model, `data_value` and `data_error` of the data, `sampled_value` and
+            `sampled_error` of the model seen at the interval of the data: compare these two.
+
+        Examples
+        --------
+        >>> series = el.systems.OrnsteinUhlenbeck([[1.0]]).simulate(200.0, dt=0.1, seed=1)
+        >>> model = el.fit(series, score=el.Gaussian(), mobility=el.LogCorrelation())
+        >>> found = model.first_passage(lambda x: x[:, 0] < 0, lambda x: x[:, 0] > 1.5)
+        >>> bool(found.value > 1)
+        True
+        """
+        model: LangevinModel = self
+        grid = Landscape.of(model) if model.dimension <= 2 and not model.space.angles else None
+        begin, end = (_as_set(name, states, grid) for name, states in (("from_", from_), ("to", to)))
+        observed = sampled = (np.nan, np.nan)
         if series is not None:
-            sampled = _mean_time(model, grid, *sets, dt=series.dt)
-    else:
-        duration = _LENGTH * float(np.max(model.timescales().value))
-        dt = None if series is None else series.dt
-        time = _count(model.simulate(duration, dt=dt, members=_MEMBERS, seed=seed, transformed=True), begin, end)
-        sampled = sampled if series is None else time
-    return FirstPassage(*time, *observed, model.time_unit, *sampled)
+            series = model.to_model_variables(series)
+            observed = _count(series, begin, end)
+        if grid is not None:
+            sets = [states(grid.equation.states) for states in (begin, end)]
+            time = _mean_time(model, grid, *sets)
+            if series is not None:
+                sampled = _mean_time(model, grid, *sets, dt=series.dt)
+        else:
+            duration = _LENGTH * float(np.max(model.timescales().value))
+            dt = None if series is None else series.dt
+            time = _count(model.simulate(duration, dt=dt, members=_MEMBERS, seed=seed, transformed=True), begin, end)
+            sampled = sampled if series is None else time
+        return FirstPassage(*time, *observed, model.time_unit, *sampled)
 
 
 def _mean_time(
@@ -265,7 +315,7 @@ def _count(series: TimeSeries, begin: Callable, end: Callable) -> tuple[float, f
     return passage_times([begin(s) for s in segments], [end(s) for s in segments], series.dt)
 
 
-def _as_set(name: str, states: States, model: "LangevinModel", grid: Landscape | None) -> Callable:
+def _as_set(name: str, states: States, grid: Landscape | None) -> Callable:
     """Return a set of states as a function: the core of a basin, or what was given."""
     if callable(states):
         return lambda x: np.asarray(states(x), bool).reshape(len(x))
@@ -273,11 +323,3 @@ def _as_set(name: str, states: States, model: "LangevinModel", grid: Landscape |
         raise checks.refused(name, "a function of states (sample, var), in more than two variables or angles", states)
     core = grid.core(checks.integer_at_least(name, states, 0))
     return lambda x: core[grid.locate(x)]
-
-
-def _check_size(model: "LangevinModel") -> None:
-    if model.dimension > 2 or model.space.angles:
-        raise ArgumentError(
-            f"Basins are found in one or two variables on lines, but the model has {listed(model.names)}. Use "
-            "`model.first_passage` with functions of states, such as lambda x: x[:, 0] > 1."
-        )

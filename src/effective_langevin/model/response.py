@@ -104,35 +104,73 @@ class Response:
         return f"Response({listed(self.names)}; {count(len(self.leads), 'lead')}; {words}, {largest})"
 
 
-def respond(
-    model: "LangevinModel",
-    observable: Observable | None,
-    forcing: Forcing,
-    leads: float | Sequence[float],
-    *,
-    series: TimeSeries | None,
-    members: int,
-    seed: int,
-) -> Response:
-    """Return the response; the arguments are those of `LangevinModel.response`."""
-    steps, members = count_leads(leads, model.dt), checks.integer_at_least("members", members, 100)
-    names = model.names if observable is None else ()
-    observe = _observer(observable, model)
-    if series is None:
-        duration = model.dt * _LENGTH * int(steps[-1])
-        series = model.simulate(duration, members=members, seed=seed, transformed=True)
-        groups = 32
-    else:
-        series = model.to_model_variables(series)
-        groups = error_groups(series.map(model.standardizer.to_standard).segments, series.dt)
-    fluctuation = _from_fluctuations(model, observe, forcing, steps, series, groups)
-    simulation = _from_simulation(model, observe, forcing, steps, members, seed + 1)
-    width = fluctuation[0].shape[1]
-    names = names or tuple(f"A{i + 1}" if width > 1 else "A" for i in range(width))
-    return Response(steps * model.dt, *fluctuation, *simulation, names, model.time_unit, groups)
+class ResponseMethods:
+    """The method of a model that tells its response to a small push."""
+
+    def response(
+        self: Any,
+        observable: Observable | None,
+        forcing: Forcing,
+        leads: float | Sequence[float],
+        *,
+        series: TimeSeries | None = None,
+        members: int = 4096,
+        seed: int = 0,
+    ) -> Response:
+        """Return how the mean of an observable answers to a small push that begins at time zero, found in two ways.
+
+        One needs no push: the fluctuation-dissipation relation, from states and the score. The other simulates pushed
+        paths. Where they differ beyond errors, the push is too large for a linear response, or the model is off.
+
+        Parameters
+        ----------
+        observable : function, or None
+            From states (sample, var) of the model's variables to (sample,) or (sample, component); None: the
+            variables themselves.
+        forcing : array, shape (var,), or function of times
+            The push that is added to the drift, in the model's variables: constant from time zero on, or a function
+            from times (time,) to pushes (time, var).
+        leads : float or sequence of float
+            Times after the push begins, multiples of `dt`; a number stands for all of them up to it.
+        series : TimeSeries, optional
+            Data for the first way; default: simulated paths of the model.
+        members : int, default 4096
+            Simulated paths.
+        seed : int, default 0
+            Seed of the simulations.
+
+        Returns
+        -------
+        Response
+            With `fluctuation` and `simulation` (lead, component), their errors, `agrees` and `plot`.
+
+        Examples
+        --------
+        >>> series = el.systems.OrnsteinUhlenbeck.rotating(2).simulate(200.0, dt=0.1, seed=1)
+        >>> model = el.fit(series, score=el.Gaussian(), mobility=el.LogCorrelation())
+        >>> found = model.response(None, [1.0, 0.0], leads=[0.5, 1.0], members=500)
+        >>> found.simulation.shape, found.agrees
+        ((2, 2), True)
+        """
+        model: LangevinModel = self
+        steps, members = count_leads(leads, model.dt), checks.integer_at_least("members", members, 100)
+        names = model.names if observable is None else ()
+        observe = _observer(observable)
+        if series is None:
+            duration = model.dt * _LENGTH * int(steps[-1])
+            series = model.simulate(duration, members=members, seed=seed, transformed=True)
+            groups = 32
+        else:
+            series = model.to_model_variables(series)
+            groups = error_groups(series.map(model.standardizer.to_standard).segments, series.dt)
+        fluctuation = _from_fluctuations(model, observe, forcing, steps, series, groups)
+        simulation = _from_simulation(model, observe, forcing, steps, members, seed + 1)
+        width = fluctuation[0].shape[1]
+        names = names or tuple(f"A{i + 1}" if width > 1 else "A" for i in range(width))
+        return Response(steps * model.dt, *fluctuation, *simulation, names, model.time_unit, groups)
 
 
-def _observer(observable: Observable | None, model: "LangevinModel") -> Observable:
+def _observer(observable: Observable | None) -> Observable:
     """Return the observable as a function from states (sample, var) to (sample, component)."""
     if observable is None:
         return lambda x: x

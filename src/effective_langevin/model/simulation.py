@@ -4,7 +4,7 @@ import os
 import warnings
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
 
 import equinox as eqx
 import jax
@@ -13,6 +13,7 @@ import numpy as np
 from jaxtyping import Array
 
 from .._core import checks, keys
+from .._core.deprecation import keywords_once_positional
 from .._core.errors import DivergenceError, EstimateWarning
 from .._core.format import count
 from .._core.types import Paths, Samples, Vector
@@ -36,43 +37,105 @@ _FASTEST = 1e3  # rates per sampling interval of the data: 1e4 took minutes for 
 _MOST_STEPS, _COPIES, _RESOLVED = 2**30, 2, 1e-3
 
 
-def simulate(
-    model: "LangevinModel",
-    duration: float,
-    *,
-    dt: float | None,
-    members: int,
-    seed: int,
-    step: float | None,
-    initial: Samples | None,
-    noise: np.ndarray | None,
-    stepper: Stepper | None,
-    denoise: bool | None,
-    start: float | Sequence[float] | None,
-    transformed: bool,
-    forcing: Forcing | None,
-    out: str | os.PathLike[str] | None = None,
-    origin: str | None = None,
-    overwrite: bool = False,
-) -> "TimeSeries | StoredPaths":
-    """Simulate an ensemble; the arguments are those of `LangevinModel.simulate`."""
-    duration = checks.positive_number("duration", duration)
-    dt = checks.optional_positive_number("dt", dt) or model.dt
-    members, key = checks.integer_at_least("members", members, 1), keys.key_from_seed(seed)
-    for name, switch in (("denoise", denoise or False), ("transformed", transformed)):
-        checks.instance_of(name, switch, (bool, np.bool_))
-    step = checks.optional_positive_number("step", step)
-    frames = _count_frames(duration, dt, 0 if out is not None else members, model.dimension)
-    begin = _check_starts(model.start if start is None else start, members, duration, dt)
-    states = starting_states(model, initial, members, begin, key)
-    given: dict[str, Any] = {"step": step, "noise": noise, "stepper": stepper, "forcing": forcing, "start": begin[0]}
-    if out is not None:
-        from .streaming import write_paths
+class SimulationMethods:
+    """The method of a model that simulates it."""
 
-        how = {"denoise": denoise, "transformed": transformed, "begin": begin, "origin": origin}
-        return write_paths(model, states, frames, dt=dt, key=key, out=out, overwrite=overwrite, **how, **given)
-    ensemble, step = run_model(model, states, frames, dt=dt, key=key, **given)
-    return as_observed(model, ensemble.survivors(step), dt, np.array(begin)[~ensemble.diverged], denoise, transformed)
+    @overload
+    def simulate(self, duration: float, *, out: None = None, **given: Any) -> TimeSeries: ...
+
+    @overload
+    def simulate(self, duration: float, *, out: str | os.PathLike[str], **given: Any) -> "StoredPaths": ...
+
+    @keywords_once_positional("members", "seed")
+    def simulate(
+        self: Any,
+        duration: float,
+        *,
+        dt: float | None = None,
+        members: int = 1,
+        seed: int = 0,
+        step: float | None = None,
+        initial: Samples | None = None,
+        noise: np.ndarray | None = None,
+        stepper: Stepper | None = None,
+        denoise: bool | None = None,
+        start: float | Sequence[float] | None = None,
+        transformed: bool = False,
+        forcing: Forcing | None = None,
+        out: str | os.PathLike[str] | None = None,
+        origin: str | None = None,
+        overwrite: bool = False,
+    ) -> Any:
+        """Simulate an ensemble, in the variables of the series.
+
+        What `preprocess` removed is added again. A member that diverges is left out with a warning.
+
+        Parameters
+        ----------
+        duration : float
+            Length of each path.
+        dt : float, optional
+            Sampling interval of the paths; default: that of the data.
+        members : int, default 1
+            Number of paths.
+        seed : int, default 0
+            Seed of the initial states and of the noise.
+        step : float, optional
+            Step of the integrator; default: from the stiffness of the drift.
+        initial : array, shape (member, var) or (member, time, var), optional
+            States at `start` in the variables of the series, or the past up to then, for a model with delays; default:
+            states of the data, whatever their season.
+        noise : array, shape (member, step, var), optional
+            Brownian increments of variance `step`; default: drawn from `seed`.
+        stepper : Stepper, optional
+            Default: `StochasticMidpoint`. With given `noise`, `StochasticHeun`, or `EulerMaruyama` where the noise
+            depends on the state.
+        denoise : bool, optional
+            The equation has the steady state of the smoothed data. If true, return the expected clean states instead,
+            with the spread of clean ones; default: where the smoothing width exceeds the spread of the data somewhere.
+        start : float or list of float, optional
+            Time at which the paths, or each of them, begin; default: the start of the record. Beyond the record a
+            season goes on and a trend keeps its last value.
+        transformed : bool, default False
+            If true, the paths stay in the model's variables.
+        forcing : array, shape (var,), or function of times, optional
+            A push that is added to the drift, in the model's variables: constant, or a function from times (time,) of
+            the first path to pushes (time, var).
+        out : path, optional
+            A Zarr store, ending in .zarr, into which the paths are written as they are simulated, whatever the memory.
+            A call that was interrupted or killed goes on when it is made again. Members that diverge are NaN from then
+            on. Values are in single precision, or in double if a variable is far from zero.
+        origin : str, optional
+            With `out`, the date of time zero: times are then dates, as they are for a series that was read from dates.
+        overwrite : bool, default False
+            Whether to replace a store that is there.
+
+        Returns
+        -------
+        TimeSeries, or StoredPaths with `out`
+            One segment for each member, beginning with its initial state; or a record with the `path` of the store,
+            whose `open()` shows it as an xarray.Dataset.
+        """
+        model: LangevinModel = self
+        duration = checks.positive_number("duration", duration)
+        dt = checks.optional_positive_number("dt", dt) or model.dt
+        members, key = checks.integer_at_least("members", members, 1), keys.key_from_seed(seed)
+        for name, switch in (("denoise", denoise or False), ("transformed", transformed)):
+            checks.instance_of(name, switch, (bool, np.bool_))
+        step = checks.optional_positive_number("step", step)
+        frames = _count_frames(duration, dt, 0 if out is not None else members, model.dimension)
+        begin = _check_starts(model.start if start is None else start, members, duration, dt)
+        states = starting_states(model, initial, members, begin, key)
+        driven: dict[str, Any] = {"step": step, "noise": noise, "stepper": stepper, "forcing": forcing}
+        given = {"dt": dt, "key": key, "start": begin[0], **driven}
+        if out is not None:
+            from .streaming import write_paths
+
+            how = {"denoise": denoise, "transformed": transformed, "begin": begin, "origin": origin}
+            return write_paths(model, states, frames, out=out, overwrite=overwrite, **how, **given)
+        ensemble, step = run_model(model, states, frames, **given)
+        starts = np.array(begin)[~ensemble.diverged]
+        return as_observed(model, ensemble.survivors(step), dt, starts, denoise, transformed)
 
 
 def as_observed(
@@ -239,7 +302,7 @@ def _warn_of_increments(stepper: str, steps: int) -> None:
         f"squared increments of its paths are {50 / steps:.2g} % too small, or more. Leave `stepper` out for paths "
         "with right increments."
     )
-    warnings.warn(text, EstimateWarning, stacklevel=5)
+    warnings.warn(text, EstimateWarning, stacklevel=6)
 
 
 def _wrap_angles(model: "LangevinModel", advance: StepMap) -> StepMap:

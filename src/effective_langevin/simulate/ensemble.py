@@ -47,7 +47,7 @@ class Ensemble:
             )
         if lost:
             text = f"{lost} of {members} members diverged at step {step:g} and were left out. Give a smaller `step`."
-            warnings.warn(text, EstimateWarning, stacklevel=3)
+            warnings.warn(text, EstimateWarning, stacklevel=4)
         return self.paths[~self.diverged]
 
 
