@@ -56,6 +56,54 @@ def write_years(path):
     table(path, ["year,month,T,place"], dates.year, dates.month, slow()[:, 0], ["Kiel"] * 600)
 
 
+def write_mjo(path):
+    days, x = pd.date_range("1974-06-01", periods=600), slow()
+    x[:40] = 1e36
+    top = [
+        'RMM values up to "real time". For the OLR and wind anomalies see http',
+        "year, month, day, RMM1, RMM2, phase.  Missing Value= 1.E36 or 999",
+    ]
+    table(path, top, days.year, days.month, days.day, *x.T, ["Final_value"] * 600, separator="  ")
+
+
+def write_ring(path):
+    """39 tracks of one angle without a header, the time last with five digits."""
+    table(path, [], *slow(width=39).T, [f"{i / 150:.5g}" for i in range(600)], separator=" ")
+
+
+def write_trap(path):
+    """A blank first line, and stamps of five digits that repeat themselves from 100 s on."""
+    stamps = [f"{6.9e-3 * i:.5g}" for i in range(14_000, 16_000)]
+    table(path, ["", "time x"], stamps, slow(2000)[:, 0], separator=" ")
+
+
+def write_core(path):
+    """A byte order mark, comments, units in brackets, and an age, which counts backwards."""
+    age = [f"{10 + 0.02 * i:.2f}" for i in range(600)]
+    table(path, ["\ufeff# NGRIP", "Age [ka b2k] (GICC05),d18O [permil]"], age, slow()[:, 0])
+
+
+def write_turns(path):
+    """An angle that is driven around a ring and prefers one side of it, counted over its turns."""
+    x, kicks = np.zeros(4000), RNG.normal(size=4000)
+    for i in range(1, 4000):
+        x[i] = x[i - 1] + 0.1 * (1.1 + np.sin(x[i - 1])) + 0.1 * kicks[i]
+    table(path, ["time,theta"], range(4000), x)
+
+
+def write_unit_in_name(path):
+    table(path, ["time_s,x"], 1e-4 * np.arange(600), slow()[:, 0])
+
+
+def write_irregular(path):
+    table(path, ["time,x"], np.cumsum(1 + RNG.random(600)), slow()[:, 0])
+
+
+def write_prices(path):
+    days = pd.bdate_range("1990-01-01", periods=600).strftime("%m/%d/%Y")
+    table(path, ["DATE,OPEN,HIGH,LOW,CLOSE"], days, *np.exp(0.1 * slow(width=4)).T)
+
+
 # How each file is written, what is said of it as it is (empty: it is read), and the flags that read it.
 OBSTACLES = {
     "codes": (write_codes, "holds 999 (2 times), far from all other values", ["--missing", "999"]),
@@ -65,6 +113,14 @@ OBSTACLES = {
     "stamps": (write_stamps_that_repeat, "to ignore the stamps, pass --no-time", ["--no-time", "--dt", "0.1"]),
     "years": (write_years, "", ["--from", "1960", "--to", "1989-06"]),
     "thin": (write_years, "", ["--thin", "3"]),
+    "MJO": (write_mjo, "holds 1e+36 (40 times)", ["--missing", "1e36,999", "--variables", "RMM1,RMM2"]),
+    "ring": (write_ring, "Pass --time 'x40'", ["--time", "x40", "--records-in-columns"]),
+    "trap": (write_trap, "", ["--no-time", "--dt", "6.9e-3", "--variables", "x"]),
+    "ice core": (write_core, "Pass --time", ["--time", "Age", "--from", "12", "--to", "20"]),
+    "turns": (write_turns, "", ["--periodic", "theta"]),
+    "time_s": (write_unit_in_name, "", ["--time-unit", "s"]),
+    "irregular": (write_irregular, "--resample", ["--resample", "1.5"]),
+    "prices": (write_prices, "Pass --calendar rows", ["--calendar", "rows", "--variables", "CLOSE", "--log", "CLOSE"]),
     "resample": (write_trading_days, "or --resample STEP to interpolate", ["--resample", "1"]),
 }
 

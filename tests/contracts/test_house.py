@@ -131,3 +131,15 @@ def test_no_file_names_the_machine_it_was_written_on():
     paths += [p for p in ROOT.iterdir() if p.suffix in kinds]
     private = re.compile("/" + r"work/|/" + r"root/|/" + r"home/\w+/|/" + r"Users/\w+/")
     assert not [str(p) for p in paths if private.search(p.read_text(encoding="utf-8"))]
+
+
+def test_every_obstacle_that_users_met_has_its_test():
+    table = (ROOT / "tests" / "README.md").read_text(encoding="utf-8").partition("## What users met")[2]
+    rows = [line for line in table.partition("\n\nConventions")[0].splitlines() if line.startswith("| ")][2:]
+    written = "\n".join(path.read_text(encoding="utf-8") for path in (ROOT / "tests").rglob("test_*.py"))
+    defined = set(re.findall(r"^def (test_\w+)", written, re.MULTILINE))
+    assert len(rows) >= 30
+    for row in rows:
+        named = set(re.findall(r"`(test_\w+)`", row))
+        assert named
+        assert named <= defined, named - defined

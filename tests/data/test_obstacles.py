@@ -159,6 +159,23 @@ def test_dates_written_as_numbers_are_dates(name, pattern, frequency, unit, tmp_
     assert (series.dt, series.time_unit, len(series.segments), series.calendar) == (1.0, unit, 1, "standard")
 
 
+@pytest.mark.parametrize("pattern", ["%m/%d/%Y", "%d/%m/%Y", "%d.%m.%Y", "%Y/%m/%d", "%d.%m.%Y %H:%M"])
+def test_dates_with_slashes_or_points_are_dates(pattern, tmp_path):
+    dates = pd.date_range("2000-01-15", periods=400)
+    path = write(tmp_path / "a.csv", "DATE,T", *rows([dates.strftime(pattern), X[:, 0]]))
+    series = el.read(path)
+    assert (series.dt, series.time_unit, len(series.segments)) == (1.0, "day", 1)
+    assert series.starts[0] == (dates[0] - pd.Timestamp(0)).days
+
+
+def test_a_date_whose_day_may_be_its_month_is_not_guessed(tmp_path):
+    path = write(
+        tmp_path / "a.csv", "DATE,T", *rows([[f"0{1 + i % 9}/0{1 + i % 9}/{2000 + i}" for i in range(9)], X[:9, 0]])
+    )
+    with pytest.raises(el.DataError, match="the day may be the month"):
+        el.read(path)
+
+
 def test_dates_of_climate_operators_are_dates(tmp_path):
     dates = pd.date_range("2000-01-15 12:00", periods=400)
     numbers = [int(d.strftime("%Y%m%d")) + 0.5 for d in dates]

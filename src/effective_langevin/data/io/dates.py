@@ -1,5 +1,6 @@
 """Dates in every form that files have: texts, numbers such as 20000115, calendars of models, year-month-day columns."""
 
+import re
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from .codes import is_number
 _STANDARD = ("standard", "gregorian", "proleptic_gregorian")
 _MONTH_JITTER = 0.15
 _FEWEST_DAYS_OF_A_MONTH = 27.5
+_YEAR_LAST = re.compile(r"^(\d{1,2})([/.])(\d{1,2})[/.](\d{4})(.*)$")
 _PARTS = {
     "year": ("year", "yr", "yyyy"),
     "month": ("month", "mon", "mo", "mm"),
@@ -62,11 +64,32 @@ def from_numbers(values: np.ndarray, name: str, unit: str) -> np.ndarray:
 
 
 def parse_dates(texts: Any) -> np.ndarray:
-    """Parse ISO 8601 dates such as "2024-01-31T06:00Z" to UTC; a text that is not a date becomes NaT."""
-    cells = pd.Series(texts, dtype=object).astype(str).str.strip()
+    """Parse dates such as "2024-01-31T06:00Z" (ISO 8601), "01/31/2024" or "31.01.2024" to UTC; others become NaT."""
+    cells = _reorder(pd.Series(texts, dtype=object).astype(str).str.strip())
     dated = cells.where(cells.str.match(r"\d{4}-\d\d"))
     dates = pd.to_datetime(dated, utc=True, format="ISO8601", errors="coerce")
     return dates.dt.tz_localize(None).dt.as_unit("us").to_numpy()
+
+
+def is_ambiguous(text: str) -> bool:
+    """Tell whether a text that was not parsed looks like a date whose day may be its month."""
+    return bool(_YEAR_LAST.match(text))
+
+
+def _reorder(cells: pd.Series) -> pd.Series:
+    """Write dates with slashes or points in the order of ISO 8601.
+
+    Whether the day or the month stands first is told by numbers above twelve; without any, they stay as they are.
+    """
+    last = cells.str.extract(_YEAR_LAST) if len(cells) and _YEAR_LAST.match(cells.iloc[0]) else None
+    if last is not None and not last.isna().any(axis=None):
+        first, sign, second, year, rest = (last[column] for column in last)
+        day_first = (sign == ".").all() or (first.astype(int) > 12).any()
+        if not day_first and not (second.astype(int) > 12).any():
+            return cells
+        day, month = (first, second) if day_first else (second, first)
+        return year + "-" + month.str.zfill(2) + "-" + day.str.zfill(2) + rest
+    return cells.str.replace(r"^(\d{4})/(\d\d)/(\d\d)", r"\1-\2-\3", regex=True)
 
 
 def as_index(values: np.ndarray, what: str) -> Any:

@@ -13,7 +13,7 @@ from pandas.api.types import is_numeric_dtype
 from ..._core import checks
 from ..._core.errors import DataError
 from .codes import is_number
-from .dates import from_parts, parse_dates
+from .dates import from_parts, is_ambiguous, parse_dates
 from .records import ReadOptions, Record, find_time, is_time_name, needs, unit_in_name
 from .times import Stamps
 
@@ -275,6 +275,11 @@ def _parse_column(column: Any, name: str, lines: Lines, path: Path, missing: set
         bad = parsed.isna() & ~absent
         if (bad & cells.str.contains("[^\\W\\d_]")).sum() > 0.5 * (~absent).sum():
             return cells
+        if is_ambiguous(cells[0]):
+            raise DataError(
+                f"{path}, column {name!r}: in {cells[0]!r} and all other cells the day may be the month. Write dates "
+                "as 2024-01-31."
+            )
         must = "a number. Name codes for missing samples in missing=[...]; the decimal sign is a point"
     if bad.any():
         row = int(bad.to_numpy().argmax())
