@@ -13,9 +13,10 @@ import effective_langevin as el
 from effective_langevin.estimate.score import Score, ScoreFit
 from effective_langevin.estimate.space import StateSpace
 
-RECORDS = {30: 1, 300: 1, 2000: 4, 100_000: 50}
+RECORDS = {30: 1, 300: 1, 2000: 4, 20_000: 20, 100_000: 50}
 DT = 0.4
 STEEPNESS, TILT = 0.5, 0.2
+TREND = 1.0  # of the first variable of series that are not stationary, in standard deviations of the process
 
 
 class WellScore(eqx.Module):
@@ -116,11 +117,11 @@ PROCESSES: dict[str, Callable[[], Process]] = {
 
 
 def _drifting(series: el.TimeSeries) -> el.TimeSeries:
-    """Add a trend of one standard deviation to the first variable, over the whole of the series."""
+    """Add a trend to the first variable, over the whole of the series."""
     total, done, std, parts = series.n_samples, 0, series.stacked()[:, 0].std(), []
     for segment in series.segments:
         moved = segment.copy()
-        moved[:, 0] += std * ((done + np.arange(len(segment))) / total - 0.5)
+        moved[:, 0] += TREND * std * ((done + np.arange(len(segment))) / total - 0.5)
         parts.append(moved)
         done += len(segment)
     return series.with_segments(parts)

@@ -72,6 +72,19 @@ def test_stationary_records_raise_few_alarms():
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize(("share", "least", "most"), [(1.0, 0.9, 1.0), (0.5, 0.0, 0.5)])
+def test_a_trend_of_the_stated_size_is_detected(share, least, most):
+    """With a chance of 98 %, stated before the trend is added; half of it is three standard errors, mostly missed."""
+    found = []
+    for seed in range(40):
+        series = ornstein_uhlenbeck(6000, 10.0, seed=seed)
+        stated = compare_stretches(measure_moments(series)).detectable_trend()[0]
+        trend = share * stated * series.stacked().std() * np.linspace(-0.5, 0.5, series.n_samples)
+        found.append(alarm(series.map(lambda x, trend=trend: x + trend[:, None])))
+    assert least <= np.mean(found) <= most
+
+
+@pytest.mark.slow
 def test_stationary_ensembles_of_short_records_raise_few_alarms():
     assert sum(alarm(ornstein_uhlenbeck(100, 10.0, members=40, seed=seed)) for seed in range(40)) <= 1
 

@@ -9,8 +9,9 @@ A random walk escapes this, as it has no integral time. Its sample autocorrelati
 record. So a variable is suspected when its record is short in integral times, and acquitted by the Dickey-Fuller test.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,7 +23,13 @@ from ..data import TimeSeries
 from ..data.angles import find_unwrapped
 from ..data.lazy import bounded
 from ..statistics.resampling import FALSE_ALARM, split
-from ..statistics.stationarity_tests import UNIT_ROOT, compare_runs, dickey_fuller, variance_components
+from ..statistics.stationarity_tests import (
+    UNIT_ROOT,
+    compare_runs,
+    detectable_trend,
+    dickey_fuller,
+    variance_components,
+)
 from .finding import Finding, Quantity
 from .moments import SeriesMoments, resolved_times
 from .thresholds import THRESHOLDS
@@ -39,12 +46,16 @@ _PER_TIME = 30  # samples per integral time in the Dickey-Fuller regression
 
 @dataclass(frozen=True, eq=False)
 class Comparison:
-    """One grouping of blocks: p-values and drifts per feature and variable; a drift is a standard deviation."""
+    """One grouping of blocks: p-values and drifts per feature and variable; a drift is a standard deviation.
+
+    `trend` gives the change from start to end that a test at a given p-value would find.
+    """
 
     grouping: str
     names: tuple[str, ...]
     p_values: Float[np.ndarray, "feature var"]
     drifts: Float[np.ndarray, "feature var"]
+    trend: Callable[[float], Float[np.ndarray, "feature var"]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,6 +81,11 @@ class Stationarity:
     def chance(self) -> float:
         """The p-value below which one of all the comparisons is an alarm (Bonferroni)."""
         return FALSE_ALARM / max(self.tests, 1)
+
+    def detectable_trend(self) -> Float[np.ndarray, " var"] | None:
+        """Return the trend of each mean, from start to end of the record, that would have been detected."""
+        found = [c for c in self.comparisons if c.grouping == "along the record" and c.names[0] == "mean"]
+        return found[0].trend(self.chance)[0] if found else None
 
 
 def compare_stretches(moments: SeriesMoments) -> Stationarity:
@@ -179,7 +195,9 @@ def _compare(
     length = np.mean([sum(len(p) for p in b) for b in blocks])
     p_values = compare_runs(features, labels, times / length, ordered=grouping != "between records")
     between, inside, size = variance_components(features, labels)
-    return Comparison(grouping, names, p_values, np.sqrt(np.maximum(between - inside, 0) / size))
+    drifts = np.sqrt(np.maximum(between - inside, 0) / size)
+    trend = partial(detectable_trend, features, labels, times / length)
+    return Comparison(grouping, names, p_values, drifts, trend)
 
 
 # What each feature is called, and how its drift is written.
@@ -242,7 +260,9 @@ def _numbers(moments: SeriesMoments, found: Stationarity) -> dict[str, Quantity]
     for c in found.comparisons:
         for name, values in zip(c.names, c.drifts):
             drifts.setdefault(f"{name}_drift", []).append(values)
+    trend = found.detectable_trend()
     return {
+        **({} if trend is None else {"detectable_trend": Quantity(trend)}),
         **{name: Quantity(np.max(values, axis=0)) for name, values in drifts.items()},
         "integral_times_in_record": Quantity(moments.series.duration / moments.times),
         "local_integral_times": Quantity(found.local_times, unit=moments.series.time_unit),

@@ -2,11 +2,14 @@
 
 import numpy as np
 from jaxtyping import Float
-from scipy.special import fdtrc, ndtri
+from scipy.special import fdtrc, ndtri, stdtrit
+
+from .joint_tests import POWER
 
 Features = Float[np.ndarray, "block feature var"]
 UNIT_ROOT = -3.9  # 0.2 % point of the Dickey-Fuller (1979) distribution with a constant
 _PAST_STEPS = 4
+_RANKED = 1.1  # ranks show a trend of this size as values show one of 1 (measured on linear processes)
 
 
 def compare_runs(features: Features, labels: np.ndarray, correlation: np.ndarray, *, ordered: bool) -> np.ndarray:
@@ -34,6 +37,19 @@ def trend_p_values(scores: Features, labels: np.ndarray, inflation: np.ndarray) 
     order, freedom = labels - labels.mean(), len(labels) - 2
     explained = np.tensordot(order, scores, 1) ** 2 / np.sum(order**2) / np.sum(scores**2, axis=0)
     return fdtrc(1, freedom, freedom * explained / np.maximum(1 - explained, 1e-300) / inflation)
+
+
+def detectable_trend(
+    values: Features, labels: np.ndarray, correlation: np.ndarray, chance: float
+) -> Float[np.ndarray, "feature var"]:
+    """Change of a feature from the start of the record to its end that the test of a trend finds with `POWER`.
+
+    `chance` is the p-value below which `compare_runs` gives an alarm, of which its test of a trend has one half.
+    """
+    order, runs = labels - labels.mean(), labels.max() + 1
+    inside = variance_components(values, labels)[1]
+    error = np.sqrt(inside * (1 + correlation) / np.sum(order**2))
+    return _RANKED * runs * (stdtrit(len(labels) - 2, 1 - chance / 4) + ndtri(POWER)) * error
 
 
 def variance_components(values: Features, labels: np.ndarray) -> tuple[np.ndarray, np.ndarray, float]:

@@ -95,7 +95,7 @@ def judge(validation: "Validation") -> Verdict:
     return Verdict(
         level,
         f"{WORDS[level]}: {reason}{edge}",
-        _detectable(tests) + _MATCHED * (validation.model.score.evidence.settled is not None),
+        _detectable(tests, stated_trend(validation)) + _MATCHED * (validation.model.score.evidence.settled is not None),
         _next_step(validation, found),
         tuple(findings),
         bool(others),
@@ -190,12 +190,22 @@ def _finding(test: Aspect, level: VerdictLevel, validation: "Validation") -> Fin
     return Finding(test.name, FINDING_LEVEL[level], meaning, advice, numbers, statistic, test.p)
 
 
-def _detectable(tests: Sequence[Aspect]) -> str:
+def _detectable(tests: Sequence[Aspect], trend: float | None) -> str:
     """Say how large a difference would have been detected, in what people look at first."""
     found = {kind: size for test in tests for kind, size in test.detectable.items()}
     shown = [kind for kind in ("probability", "covariance", "correlation time", "correlation") if kind in found]
     sizes = listed([f"{size_words(kind, found[kind])} in a {kind}" for kind in shown], 4)
-    return f"Detectable: a difference of {sizes}." if shown else "Detectable: nothing was tested."
+    if not shown:
+        return "Detectable: nothing was tested."
+    drift = f"; a trend of a mean by {short(trend)} standard deviations" if trend is not None else ""
+    return f"Detectable: a difference of {sizes}{drift}."
+
+
+def stated_trend(validation: "Validation") -> float | None:
+    """Return the trend of a mean, in standard deviations of the series, that the diagnosis would have found."""
+    findings = validation.diagnosis.findings if validation.diagnosis else ()
+    sizes = [f.numbers["detectable_trend"].value for f in findings if "detectable_trend" in f.numbers]
+    return float(np.max(sizes[0])) if sizes else None
 
 
 def _next_step(validation: "Validation", found: _Judgement) -> str:
