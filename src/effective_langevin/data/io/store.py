@@ -6,7 +6,6 @@ import os
 import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +19,7 @@ from ..._core.types import Paths
 from ..fields import summarize
 from ..series import TimeSeries
 from .records import needs
-from .xarray import UNFINISHED, as_variables, open_labelled, time_coordinate
+from .xarray import NOTES, UNFINISHED, as_variables, open_labelled, time_coordinate
 
 _BLOCK = 1 << 22  # numbers of all variables that are written together
 
@@ -162,8 +161,7 @@ class Store:
         import zarr
 
         layout = self.layout
-        attrs = {"source": f"effective-langevin {version('effective-langevin')}", "Conventions": "CF-1.11"}
-        xr.Dataset(coords={**labelled.coords, **layout.axes(series)}, attrs=attrs).to_zarr(path, consolidated=False)
+        xr.Dataset(coords={**labelled.coords, **layout.axes(series)}, attrs=NOTES).to_zarr(path, consolidated=False)
         group = zarr.open_group(path, mode="r+")
         for name, array in labelled.items():
             rest = array.shape[2:]

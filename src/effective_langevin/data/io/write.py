@@ -1,6 +1,7 @@
 """Write a `TimeSeries` to a file that `read` takes back."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -39,40 +40,33 @@ def write(series: TimeSeries, path: Path, *, origin: str | None = None) -> None:
     data = to_xarray(series, dataset=not one_array, origin=origin, fields=labelled)
     if not labelled and "start" in data.coords:
         raise DataError("The records begin too far apart for one axis of time. Write nc or zarr.")
-    try:
-        with files.replaced(path) as temporary:
-            if suffix == ".nc":
-                data.to_netcdf(temporary, engine="h5netcdf")
-            elif suffix == ".zarr":
-                needs("zarr", "zarr", path)
-                data.to_zarr(temporary, consolidated=False)
-            elif one_array:
-                _write_arrays(series, data, temporary)
-            else:
-                _write_table(series, data, temporary)
-    except _FAILURES as error:
-        raise _not_written(path, error) from error
-
-
-def _not_written(path: Path, error: Exception) -> ArgumentError:
-    """Return one sentence about a file that could not be written."""
-    reason = getattr(error, "strerror", None) or " ".join(str(error).split())
-    return ArgumentError(f"Cannot write {path}: {reason}.")
+    way = _write_labelled if labelled else _write_arrays if one_array else _write_table
+    _replace(path, partial(way, series, data))
 
 
 def write_forecast(forecast: Any, path: Path) -> None:
     """Write a forecast to nc or zarr, one variable (start, member, lead) per name; the file appears once complete."""
     one_array = any("/" in name for name in forecast.names)
-    data = forecast.to_xarray(dataset=not one_array)
+    _replace(path, partial(_write_labelled, forecast, forecast.to_xarray(dataset=not one_array)))
+
+
+def _replace(path: Path, write: Callable[[Path], None]) -> None:
+    """Write a file whole or not at all; say why it could not be written."""
+    if path.suffix.lower() == ".zarr":
+        needs("zarr", "zarr", path)
     try:
         with files.replaced(path) as temporary:
-            if path.suffix.lower() == ".nc":
-                data.to_netcdf(temporary, engine="h5netcdf")
-            else:
-                needs("zarr", "zarr", path)
-                data.to_zarr(temporary, consolidated=False)
+            write(temporary)
     except _FAILURES as error:
-        raise _not_written(path, error) from error
+        reason = getattr(error, "strerror", None) or " ".join(str(error).split())
+        raise ArgumentError(f"Cannot write {path}: {reason}.") from error
+
+
+def _write_labelled(_: Any, data: Any, path: Path) -> None:
+    if path.suffix.lower() == ".nc":
+        data.to_netcdf(path, engine="h5netcdf")
+    else:
+        data.to_zarr(path, consolidated=False)
 
 
 def _write_arrays(series: TimeSeries, data: Any, path: Path) -> None:

@@ -24,6 +24,7 @@ from .dates import count_dates
 from .records import ReadOptions, Record, is_time_name, needs
 from .times import Stamps
 
+NOTES = {"source": f"effective-langevin {version('effective-langevin')}", "Conventions": "CF-1.11"}  # of every file
 UNFINISHED = "unfinished.npz"  # in a store that a simulation has not filled yet
 _MEMBER_DIMENSIONS = ("member", "ensemble", "realization", "number")
 
@@ -150,14 +151,13 @@ def _records_by_blocks(
             raise DataError(f"The times of {where} are neither numbers nor dates: leave out `chunks`.")
     # Land, which is missing at all times, is told by rows spread over all of them.
     some = data.isel({time: np.unique(np.linspace(0, data.sizes[time] - 1, _SPREAD_ROWS).astype(int))})
-    records = []
-    for i in range(int(data.sizes[member]) if member else 1):
+    records, labels, members = [], [], int(data.sizes[member]) if member else 1
+    for n in picked:
+        values, found = _flatten(some[n], time, member, members, whole=True)
+        there = np.atleast_1d(~np.isnan(values).all(axis=(0, 1))) if len(found) > 1 else np.ones(1, bool)
+        labels.append([(k, label) for k, label in enumerate(found) if there[k]])
+    for i in range(members):
         arrays = [data[n].isel({member: i}) if member and member in data[n].dims else data[n] for n in picked]
-        labels = []
-        for n in picked:
-            values, found = _flatten(some[n], time, member, int(data.sizes[member]) if member else 1, whole=True)
-            there = np.atleast_1d(~np.isnan(values).all(axis=(0, 1))) if len(found) > 1 else np.ones(1, bool)
-            labels.append([(k, label) for k, label in enumerate(found) if there[k]])
         rows, names = dataset_rows(arrays, time, labels, options)
         place = f"{where} ({member} {i})" if member else where
         records.append(Record(rows, place, names, stamps, clock=clock))
@@ -271,18 +271,16 @@ def to_xarray(series: TimeSeries, *, dataset: bool = False, origin: str | None =
     }
     if starts is not None:
         coords["start"] = ("member", starts, {"long_name": "time at which the member begins"})
-    attrs = {"source": f"effective-langevin {version('effective-langevin')}", "Conventions": "CF-1.11"}
     if dataset:
-        return xr.Dataset(as_variables(series, values, ("member", "time"), coords, fields), coords, attrs)
+        return xr.Dataset(as_variables(series, values, ("member", "time"), coords, fields), coords, NOTES)
     coords["variable"] = ("variable", list(series.names), {"long_name": "variable"})
     coords["units"] = ("variable", list(series.units), {"long_name": "units of the variable"})
     if any(series.periods):
         periods = [np.nan if period is None else period for period in series.periods]
         coords["angle_period"] = ("variable", periods, {"long_name": "period of an angle, NaN otherwise"})
     shared = {"units": series.units[0]} if len(set(series.units)) == 1 and series.units[0] else {}
-    return xr.DataArray(
-        values, coords, ("member", "time", "variable"), "state", {"long_name": "state", **shared, **attrs}
-    )
+    notes = {"long_name": "state", **shared, **NOTES}
+    return xr.DataArray(values, coords, ("member", "time", "variable"), "state", notes)
 
 
 def label_forecast(forecast: Any, *, dataset: bool = False) -> Any:
@@ -301,12 +299,11 @@ def label_forecast(forecast: Any, *, dataset: bool = False) -> Any:
         "lead": ("lead", leads, lead),
         "time": (("start", "lead"), ahead.values.reshape(len(starts), -1), {"long_name": "time"}, ahead.encoding),
     }
-    attrs = {"source": f"effective-langevin {version('effective-langevin')}", "Conventions": "CF-1.11"}
     if dataset:
-        return xr.Dataset(as_variables(forecast, forecast.values, dims, coords, True), coords, attrs)
+        return xr.Dataset(as_variables(forecast, forecast.values, dims, coords, True), coords, NOTES)
     coords["variable"] = ("variable", list(forecast.names), {"long_name": "variable"})
     coords["units"] = ("variable", list(forecast.units), {"long_name": "units of the variable"})
-    return xr.DataArray(forecast.values, coords, (*dims, "variable"), "forecast", attrs)
+    return xr.DataArray(forecast.values, coords, (*dims, "variable"), "forecast", NOTES)
 
 
 def label_patterns(of: FittedTransform, patterns: np.ndarray, shares: np.ndarray) -> xr.Dataset:
