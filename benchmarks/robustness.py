@@ -23,7 +23,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-RESULTS = Path(__file__).parent / "results" / "robustness.json"
+ROOT = Path(__file__).parent.parent
+RESULTS = ROOT / "benchmarks" / "results" / "robustness.json"
 OUTCOMES = ("right", "refused", "wrong", "crash", "hang")
 LIMIT_SECONDS, LIMIT_BYTES = 60, 4 << 30
 MANY, FEW = 1000, 40  # seeded cases of a family: in full, and with --quick
@@ -95,18 +96,30 @@ def run_alone(family: str, count: int, start: int, log: Path, only: frozenset[in
     signal.signal(signal.SIGALRM, _be_late)
     used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
     resource.setrlimit(resource.RLIMIT_AS, (used + LIMIT_BYTES,) * 2)
+    code = describe_code()
     with tempfile.TemporaryDirectory() as folder, log.open("a", buffering=1) as out:
         for number, case in enumerate(find_cases(family, Path(folder), count)):
             if number < start or (only and number not in only):
                 continue
-            out.write(json.dumps({"number": number, "case": case.name}) + "\n")
+            found: dict[str, Any] = {"number": number, "case": case.name, "code": code}
+            out.write(json.dumps(found) + "\n")
             began = time.monotonic()
             signal.alarm(LIMIT_SECONDS)
             outcome, said = try_case(case)
             signal.alarm(0)
-            seconds = round(time.monotonic() - began, 2)
-            found = {"number": number, "case": case.name, "outcome": outcome, "said": said[:300], "seconds": seconds}
+            found |= {"outcome": outcome, "said": said[:300], "seconds": round(time.monotonic() - began, 2)}
             out.write(json.dumps(found) + "\n")
+
+
+def describe_code() -> str:
+    """Return the commit that runs and its tree `src`, which a rebase does not rename; "changed" where files differ."""
+
+    def git(*arguments: str) -> str:
+        return subprocess.run(["git", *arguments], capture_output=True, text=True, check=False, cwd=ROOT).stdout.strip()
+
+    changed = git("status", "--porcelain", "--", "src", "benchmarks", ":!benchmarks/results")
+    names = [git("rev-parse", "--short", "HEAD"), "src", git("rev-parse", "--short", "HEAD:src")]
+    return " ".join(names + ["changed"] * bool(changed))
 
 
 def _be_late(*_: Any) -> None:
@@ -170,7 +183,9 @@ def count_outcomes(found: list[dict[str, Any]]) -> dict[str, Any]:
     slowest = max((line["seconds"] for line in found), default=0.0)
     answers = {line["case"]: line["outcome"] for line in found} if len(found) <= _NAMED else {}
     ended = {o: counts[o] for o in OUTCOMES}
-    return {"cases": len(found), **ended, "slowest_seconds": slowest, "faults": faults, "answers": answers}
+    code = sorted({line["code"] for line in found})
+    counted = {"cases": len(found), **ended, "slowest_seconds": slowest, "code": code}
+    return {**counted, "faults": faults, "answers": answers}
 
 
 def table(results: dict[str, Any]) -> str:
@@ -182,7 +197,8 @@ def table(results: dict[str, Any]) -> str:
     total = ["all", *(sum(r[k] for r in results.values()) for k in ("cases", *OUTCOMES))]
     slowest = max((r["slowest_seconds"] for r in results.values()), default=0.0)
     lines.append(f"| {' | '.join(str(cell) for cell in total)} | {slowest:.1f} |")
-    return "\n".join(lines) + "\n"
+    code = sorted({code for r in results.values() for code in r["code"]})
+    return "\n".join([*lines, "", f"Code: commit {'; '.join(code)}."]) + "\n"
 
 
 def main(arguments: list[str] | None = None) -> None:

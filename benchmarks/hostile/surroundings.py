@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -40,22 +41,24 @@ def surroundings(folder: Path, count: int) -> Iterator[Case]:
     (folder / "settings.toml").write_text('data = "ok.npz"' + SETTINGS)
     fit = ("fit", "--config", "settings.toml", "--out")
     start(folder, *fit, "ready").check(0)
-    yield from _places(folder, fit)
-    yield from _streams(folder, fit)
-    yield from _full_disk(folder, fit)
-    yield from _signals(folder, fit)
+    for family in (_places, _streams, _full_disk, _signals):
+        for case in family(folder, fit):
+            yield case._replace(call=partial(_from_scratch, folder, case.call))
+
+
+def _from_scratch(folder: Path, call: Callable[[], None]) -> None:
+    """Run a case without what a case that failed has left."""
+    for name in ("run", "run.partial"):
+        shutil.rmtree(folder / name, ignore_errors=True)
+    call()
 
 
 class Answer:
     """What a process said and how it ended."""
 
     def __init__(self, process: subprocess.Popen):
-        try:
+        with ended(process):
             out, err = process.communicate(timeout=120)
-        except BaseException:  # the time of the case is over: the next case has the folder for itself
-            process.kill()
-            process.wait()
-            raise
         self.code, self.out, self.err = process.returncode, out or "", err or ""
 
     def check(self, *codes: int) -> None:
@@ -64,6 +67,18 @@ class Answer:
             raise RuntimeError(f"exit code {self.code}: {self.err[-400:]}")
         if self.code == 2:
             raise el.EffectiveLangevinError(self.err.strip().splitlines()[-1])
+
+
+@contextmanager
+def ended(*processes: subprocess.Popen) -> Iterator[None]:
+    """End processes whose case is over before they are: they would hold the folder of the next case."""
+    try:
+        yield
+    except BaseException:
+        for process in processes:
+            process.kill()
+            process.wait()
+        raise
 
 
 def begin(folder: Path, *arguments: str, code: str = MAIN, env: dict[str, Any] | None = None, **options: Any):
@@ -218,19 +233,22 @@ def _signals(folder: Path, fit: tuple[str, ...]) -> Iterator[Case]:
 def _end_and_repeat(folder: Path, fit: tuple[str, ...], number: signal.Signals, moment: str) -> None:
     """Send a signal once a file is there; the same command then ends with the same model."""
     process, patience = begin(folder, *fit, "run"), time.monotonic() + 60
-    while not (folder / moment).exists() and process.poll() is None and time.monotonic() < patience:
-        time.sleep(0.01)
+    with ended(process):
+        while not (folder / moment).exists() and process.poll() is None and time.monotonic() < patience:
+            time.sleep(0.01)
     process.send_signal(number)
-    ended = Answer(process)
-    assert "Traceback" not in ended.err, ended.err[-300:]
-    if ended.code != 0:
+    answer = Answer(process)
+    assert "Traceback" not in answer.err, answer.err[-300:]
+    if answer.code != 0:
         start(folder, *fit, "run").check(0)
     _is_complete(folder / "run", folder)
 
 
 def _fit_twice(folder: Path, fit: tuple[str, ...]) -> None:
     """The folder is that of one of the two, and the other says why it gives up."""
-    answers = [Answer(p) for p in [begin(folder, *fit, "run", "--seed", str(seed)) for seed in (1, 2)]]
+    processes = [begin(folder, *fit, "run", "--seed", str(seed)) for seed in (1, 2)]
+    with ended(*processes):
+        answers = [Answer(process) for process in processes]
     assert sorted(a.code for a in answers) == [0, 2], [a.err[-200:] for a in answers]
     refused = next(a for a in answers if a.code == 2)
     assert "Another process is writing" in refused.err or "exists already" in refused.err, refused.err

@@ -115,6 +115,23 @@ def test_settings_reach_the_training_under_their_own_names(monkeypatch, series):
     assert schedule == Schedule(7, 20, learning_rate=0.01, final_rate=0.2, average=0.9, patience=3)
 
 
+@pytest.mark.parametrize(("rows", "given", "used"), [(99, None, 5), (99, 9, 9), (100, None, None)])
+def test_a_series_too_short_for_many_epochs_is_shown_until_it_does_not_help(monkeypatch, series, rows, given, used):
+    """An epoch of 10 000 shows 99 samples more than 100 times each; 64 variables of 96 samples took 40 s."""
+    seen = []
+
+    def stop(network, objective, data, schedule, **rest):
+        seen.append(schedule.patience)
+        raise InterruptedError
+
+    monkeypatch.setattr("effective_langevin.estimate.score.denoising.train", stop)
+    strategy = el.DenoisingScore(el.MLP((4,)), noise_level=0.3, epoch_samples=10_000, patience=given)
+    samples = series.stacked()
+    with pytest.raises(InterruptedError):
+        strategy.learn(samples[:rows], samples[rows : 2 * rows], space=StateSpace((None,) * 8), key=KEY)
+    assert seen == [used]
+
+
 def test_normalisation_is_frozen_over_perturbed_training_samples():
     """Samples without any spread: their perturbations have mean 2 and standard deviation sigma."""
 

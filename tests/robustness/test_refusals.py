@@ -1,6 +1,7 @@
 """What is wrong with a series, a stream or a disk is said in one sentence, with its cause."""
 
 import io
+import subprocess
 import sys
 from importlib import import_module
 
@@ -49,6 +50,31 @@ def test_a_file_that_cannot_be_closed_is_refused_in_one_line(monkeypatch, tmp_pa
     monkeypatch.setattr(xr.Dataset, "to_netcdf", fill_up)
     with pytest.raises(el.ArgumentError, match=r"Cannot write .*paths.nc: Set slist enabled failed .*errno = 28\)\.$"):
         write(linear_series, tmp_path / "paths.nc")
+    assert list(tmp_path.iterdir()) == []
+
+
+FULL_DISK = """
+import resource, sys
+import numpy as np
+import effective_langevin as el
+from pathlib import Path
+from effective_langevin.data.io.write import write
+resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))
+try:
+    write(el.TimeSeries(np.random.default_rng(0).normal(size=(5000, 2)), 0.1), Path(sys.argv[1]))
+except el.ArgumentError as error:
+    print(error)
+"""
+
+
+@pytest.mark.integration
+@pytest.mark.parametrize("suffix", ["nc", "h5"])
+def test_a_process_survives_a_disk_that_fills_up_in_the_middle_of_a_file(suffix, tmp_path):
+    """HDF5 keeps open what it cannot flush, and the process then ends with a segmentation fault."""
+    target = tmp_path / f"paths.{suffix}"
+    done = subprocess.run([sys.executable, "-c", FULL_DISK, target], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout == f"Cannot write {target}: File too large.\n"
     assert list(tmp_path.iterdir()) == []
 
 

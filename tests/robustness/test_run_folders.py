@@ -65,6 +65,41 @@ def test_a_run_that_ended_just_before_the_lock_is_not_replaced(tmp_path, monkeyp
     with pytest.raises(el.ArgumentError, match="exists already"), late:
         pass
     assert (tmp_path / "run" / "model.safetensors").read_text() == "old"
+    assert [p.name for p in tmp_path.iterdir()] == ["run"]
+
+
+def test_a_run_that_ends_leaves_the_lock_of_the_next_one(tmp_path, monkeypatch):
+    """The next run begins between the renaming and the end of the first: a third one must still be kept out."""
+    path, rename, begun = tmp_path / "run", Path.rename, []
+
+    def begin_another(source, target):
+        renamed = rename(source, target)
+        if Path(target) == path:
+            monkeypatch.setattr(Path, "rename", rename)
+            begun.append(RunFolder(path, overwrite=True).__enter__())
+        return renamed
+
+    monkeypatch.setattr(Path, "rename", begin_another)
+    with RunFolder(path) as first:
+        (first.partial / "config.toml").write_text("first")
+    with pytest.raises(el.ArgumentError, match="Another process is writing to"), RunFolder(path, overwrite=True):
+        pass
+    begun[0].__exit__(None, None, None)
+    assert [p.name for p in tmp_path.iterdir()] == ["run"]
+
+
+def test_a_folder_that_another_run_removes_just_now_is_made_again(tmp_path, monkeypatch):
+    opened = Path.open
+
+    def remove_first(path, *mode):
+        monkeypatch.setattr(Path, "open", opened)
+        path.parent.rmdir()
+        return opened(path, *mode)
+
+    monkeypatch.setattr(Path, "open", remove_first)
+    with RunFolder(tmp_path / "run"):
+        pass
+    assert [p.name for p in tmp_path.iterdir()] == ["run"]
 
 
 def test_a_lock_of_a_killed_run_does_not_hold(tmp_path):

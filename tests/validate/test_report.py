@@ -6,11 +6,13 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from matplotlib.figure import Figure
+from matplotlib.layout_engine import ConstrainedLayoutEngine
 from oracles.browser import CHROMIUM, inspect_page
 
 import effective_langevin as el
 from effective_langevin.estimate.mobility.evidence import Agreement, Estimate
 from effective_langevin.estimate.score.evidence import NoiseLevelChoice, ScoreEvidence
+from effective_langevin.validate import report
 from effective_langevin.validate.findings.describe_model import ModelDescription
 from effective_langevin.validate.report import SECTIONS, figures, render, save_figures
 from effective_langevin.validate.tables import agreement, matrices, metrics, rare, variables
@@ -238,6 +240,17 @@ def test_every_figure_takes_axes_and_gives_them_back(validation):
     assert list(el.plots.plot_acf(validation.curves["acf"], given)) == list(given)
     with pytest.raises(el.ArgumentError, match="must hold 4 axes, but got 1"):
         el.plots.plot_spectrum(validation, given[0])
+
+
+def test_axes_are_placed_once_however_many_files_are_written(monkeypatch, tmp_path):
+    """Ten figures as picture, as vectors and in the report: to place their axes took a fifth of a short fit."""
+    placed, execute = [], ConstrainedLayoutEngine.execute
+    monkeypatch.setattr(ConstrainedLayoutEngine, "execute", lambda *given: placed.append(1) or execute(*given))
+    monkeypatch.setattr(report, "FIGURES", {"one": (lambda _: Figure(layout="constrained").subplots(), lambda _: True)})
+    drawn = figures(SimpleNamespace(curves={}))
+    save_figures(drawn, tmp_path)
+    report._embedded(drawn["one"])
+    assert len(placed) == 1
 
 
 def test_figures_are_kept_as_pictures_and_as_vectors(validation, tmp_path):

@@ -8,7 +8,7 @@ import pytest
 import effective_langevin as el
 from effective_langevin.statistics.joint_tests import Outcome
 from effective_langevin.validate.findings.aspects import Aspect
-from effective_langevin.validate.findings.verdict import _levels
+from effective_langevin.validate.findings.verdict import _detectable, _levels
 from effective_langevin.validate.settle import settle
 from tests.oracles.models import exact_model
 from tests.oracles.processes import ornstein_uhlenbeck
@@ -42,6 +42,16 @@ def test_a_right_model_is_good_and_nothing_is_called_right(model, series):
     assert step == "Next: `el.predict_held_out(series)`, a stricter test."
     tested = {f.name for f in verdict.findings if f.p is not None}
     assert {"steady state", "time scales", "increments", "return times", "score"} <= tested
+
+
+def test_what_no_two_records_can_differ_by_is_not_called_detectable(model, series):
+    test = el.validate(model, series, members=16, duration=50.0).tests[0]
+    for sizes, words in (
+        ({"probability": 0.3, "correlation time": 50.0}, "Detectable: a difference of 0.30 in a probability."),
+        ({"probability": 2.6, "correlation": 163.0}, "Detectable: none of the differences that can be."),
+    ):
+        assert _detectable([replace(test, detectable=sizes)]) == words
+    assert _detectable([]) == "Detectable: nothing was tested."
 
 
 def test_time_scales_off_by_more_than_30_percent_are_red_and_named(model, series):

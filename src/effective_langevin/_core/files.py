@@ -2,9 +2,12 @@
 
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
+from io import BytesIO
 from pathlib import Path
+from typing import Any, BinaryIO
 
 
 @contextmanager
@@ -28,3 +31,19 @@ def replaced(path: str | os.PathLike) -> Iterator[Path]:
             shutil.rmtree(temporary, ignore_errors=True)
         else:
             temporary.unlink(missing_ok=True)
+
+
+def write_by_memory(path: Path, fill: Callable[[BinaryIO], Any]) -> None:
+    """Let a library fill a file in memory, then write its bytes.
+
+    HDF5 must not see a full disk: a file that it cannot flush stays open, and the process crashes when it ends.
+    """
+    memory = BytesIO()
+    fill(memory)
+    with memory.getbuffer() as content, path.open("wb") as file:
+        file.write(content)
+
+
+def write_netcdf(data: Any, path: Path) -> None:
+    """Write a labelled array or dataset as NetCDF-4."""
+    write_by_memory(path, partial(data.to_netcdf, engine="h5netcdf"))

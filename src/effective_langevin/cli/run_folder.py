@@ -3,6 +3,7 @@
 config.toml   model.safetensors   metrics.json   curves.nc   report.html   figures/*.png, *.pdf
 """
 
+import contextlib
 import importlib
 import json
 import os
@@ -26,7 +27,7 @@ except ImportError:  # Windows: two runs into one folder are not noticed there
     fcntl = None
 
 CONFIG, MODEL, METRICS, CURVES = "config.toml", "model.safetensors", "metrics.json", "curves.nc"
-_LOCK = "run.lock"
+_LOCK, _TRIES = "run.lock", 100
 _LITTER = ".*.part*"  # of a run that was killed while it wrote
 _OURS = {CONFIG, MODEL, METRICS, CURVES, _LOCK, "report.html", "figures", "checkpoints"}
 
@@ -54,8 +55,12 @@ class RunFolder:
                 f"{self.partial} holds {found[0]}, which no run wrote. Move it, or choose another --out."
             )
         self.lock = _lock(self.partial)
-        self._put_back()
-        self._check()  # another run may have ended just now
+        try:
+            self._put_back()
+            self._check()  # another run may have ended just now
+        except BaseException as error:
+            self.__exit__(type(error), error, None)
+            raise
         for litter in self.partial.rglob(_LITTER):
             litter.unlink()
         (self.partial / "figures").mkdir(exist_ok=True)
@@ -68,10 +73,11 @@ class RunFolder:
             self.partial.rename(self.path)
             self._put_back()
             shutil.rmtree(self.path / "checkpoints", ignore_errors=True)
-        elif not (self.model_path.exists() or self.resumable):
+            _remove_lock(self.path, self.lock)
+        elif self.model_path.exists() or self.resumable:
+            _remove_lock(self.partial, self.lock)
+        else:
             shutil.rmtree(self.partial, ignore_errors=True)
-        for folder in (self.path, self.partial):
-            (folder / _LOCK).unlink(missing_ok=True)
         if self.lock is not None:
             self.lock.close()
 
@@ -174,8 +180,7 @@ def _foreign(folder: Path) -> list[str]:
 
 def _lock(folder: Path) -> IO[str]:
     """Return the lock of a folder, held by this process alone until it is closed or ends."""
-    folder.mkdir(parents=True, exist_ok=True)
-    lock = (folder / _LOCK).open("a")
+    lock = _open_lock(folder)
     try:
         if fcntl is not None:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -188,6 +193,22 @@ def _lock(folder: Path) -> IO[str]:
         lock.close()
         raise ArgumentError(f"Another process is writing to {folder}. Wait for it, or choose another --out.")
     return lock
+
+
+def _open_lock(folder: Path) -> IO[str]:
+    """Open the lock file; a run that ends may remove or rename the folder in between, but not again and again."""
+    for _ in range(_TRIES):
+        folder.mkdir(parents=True, exist_ok=True)
+        with contextlib.suppress(FileNotFoundError):
+            return (folder / _LOCK).open("a")
+    raise ArgumentError(f"Another process is writing to {folder}. Wait for it, or choose another --out.")
+
+
+def _remove_lock(folder: Path, lock: IO[str] | None) -> None:
+    """Remove the lock file that this process holds, and not that of a run which began just now."""
+    with contextlib.suppress(FileNotFoundError):
+        if lock is not None and os.path.samestat(os.fstat(lock.fileno()), (folder / _LOCK).stat()):
+            (folder / _LOCK).unlink()
 
 
 def record_model(model: LangevinModel) -> dict[str, Any]:

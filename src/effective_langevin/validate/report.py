@@ -82,9 +82,16 @@ def figures(validation: Validation) -> dict[str, Figure]:
     }
     with progress.task("Drawing the figures", len(wanted)) as tick:
         for name, draw in wanted.items():
-            drawn[name] = np.ravel(draw(validation))[0].figure
+            drawn[name] = _lay_out(np.ravel(draw(validation))[0].figure)
             tick(1)
     return drawn
+
+
+def _lay_out(figure: Figure) -> Figure:
+    """Place the axes once; otherwise every file that is written of a figure does it again."""
+    figure.draw_without_rendering()
+    figure.set_layout_engine("none")
+    return figure
 
 
 def write_report(validation: Validation, path: str | os.PathLike, *, drawn: dict[str, Figure] | None = None) -> None:

@@ -199,7 +199,7 @@ class Validation:
             The file, such as "curves.nc". The model is saved apart, with `model.save`.
         """
         with files.replaced(path) as temporary:
-            self.to_xarray().to_netcdf(temporary, engine="h5netcdf")
+            files.write_netcdf(self.to_xarray(), temporary)
 
     @classmethod
     def load(cls, path: str | Path, model: LangevinModel | str | Path) -> "Validation":

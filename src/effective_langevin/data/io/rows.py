@@ -40,7 +40,7 @@ def write_table(frame: pd.DataFrame, path: Path) -> list[Path]:
     """Write PATH.nc, and PATH.parquet where pyarrow is there; each file appears once complete."""
     written = [path.with_suffix(".nc")]
     with files.replaced(written[0]) as temporary:
-        table_to_dataset(frame).to_netcdf(temporary, engine="h5netcdf")
+        files.write_netcdf(table_to_dataset(frame), temporary)
     if importlib.util.find_spec("pyarrow"):
         written.append(path.with_suffix(".parquet"))
         with files.replaced(written[1]) as temporary:

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 
@@ -64,7 +64,7 @@ def _replace(path: Path, write: Callable[[Path], None]) -> None:
 
 def _write_labelled(_: Any, data: Any, path: Path) -> None:
     if path.suffix.lower() == ".nc":
-        data.to_netcdf(path, engine="h5netcdf")
+        files.write_netcdf(data, path)
     else:
         data.to_zarr(path, consolidated=False)
 
@@ -81,9 +81,13 @@ def _write_arrays(series: TimeSeries, data: Any, path: Path) -> None:
         with path.open("wb") as file:
             np.savez(file, allow_pickle=False, **arrays)
         return
+    files.write_by_memory(path, partial(_fill_hdf5, arrays))
+
+
+def _fill_hdf5(arrays: dict[str, Any], target: BinaryIO) -> None:
     import h5py
 
-    with h5py.File(path, "w") as file:
+    with h5py.File(target, "w") as file:
         for name, value in arrays.items():
             file[name] = value
 

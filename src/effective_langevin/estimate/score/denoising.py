@@ -25,6 +25,7 @@ from .training import Schedule, mean_square, train
 _HELD_OUT = 1 << 14
 _PILOT = 6
 _MANY_SAMPLES = 1 << 21
+_OFTEN, _FEW_EPOCHS = 100, 5  # an epoch that shows a sample more often is one of the last, unless it helped
 _VELOCITY_WEIGHT = 10.0  # most of the loss of the score is noise that no network removes
 
 
@@ -55,7 +56,8 @@ class DenoisingScore(ScoreStrategy):
     average : float, default 0.995
         Memory of the running mean of the weights, which is what is kept.
     patience : int, optional
-        Stop when the held-out loss has not improved for so many epochs. By default all epochs are run.
+        Stop when the held-out loss has not improved for so many epochs. By default all epochs are run; for a series so
+        short that an epoch shows every sample more than 100 times, the default is 5.
     precondition : bool, default True
         Let the network learn only what the Gaussian score, sigma (C + sigma^2)^-1 y, leaves over.
     antithetic : bool, default True
@@ -150,7 +152,7 @@ class DenoisingScore(ScoreStrategy):
             self.learning_rate,
             self.final_rate,
             self.average,
-            self.patience,
+            _FEW_EPOCHS if self.patience is None and self.epoch_samples > _OFTEN * len(samples) else self.patience,
         )
         # The score is -1 / sigma times what the network returns; so are velocities, in their unit.
         moving = () if velocities is None else tuple(jnp.asarray(-sigma * v, jnp.float32) for v in velocities)

@@ -32,6 +32,7 @@ _CARRIED = ("stationarity", "seasonality", "measurement noise", "motion blur")  
 _FEW_GROUPS = 10
 _MOSTLY, _LONGER = 0.4, 4.0  # share of the squared error that is the simulation's; how much longer one would be
 _MATCHED = " The variances were matched by simulation: their agreement is no evidence for the model."
+_LARGEST = {"probability": 1.0, "correlation": 2.0, "correlation time": np.log(100.0)}  # differences that can be
 _SEEN = 3.0  # standard errors from which a difference is mentioned though it does not matter
 
 
@@ -192,11 +193,15 @@ def _finding(test: Aspect, level: VerdictLevel, validation: "Validation") -> Fin
 
 def _detectable(tests: Sequence[Aspect], trend: float | None) -> str:
     """Say how large a difference would have been detected, in what people look at first."""
-    found = {kind: size for test in tests for kind, size in test.detectable.items()}
+    if not tests:
+        return "Detectable: nothing was tested."
+    found = {
+        kind: size for test in tests for kind, size in test.detectable.items() if size < _LARGEST.get(kind, np.inf)
+    }
     shown = [kind for kind in ("probability", "covariance", "correlation time", "correlation") if kind in found]
     sizes = listed([f"{size_words(kind, found[kind])} in a {kind}" for kind in shown], 4)
     if not shown:
-        return "Detectable: nothing was tested."
+        return "Detectable: none of the differences that can be."
     drift = f"; a trend of a mean by {short(trend)} standard deviations" if trend is not None else ""
     return f"Detectable: a difference of {sizes}{drift}."
 
