@@ -197,7 +197,7 @@ def table(results: dict[str, Any]) -> str:
     total = ["all", *(sum(r[k] for r in results.values()) for k in ("cases", *OUTCOMES))]
     slowest = max((r["slowest_seconds"] for r in results.values()), default=0.0)
     lines.append(f"| {' | '.join(str(cell) for cell in total)} | {slowest:.1f} |")
-    code = sorted({code for r in results.values() for code in r["code"]})
+    code = sorted({code for r in results.values() for code in r.get("code", ["not noted"])})
     return "\n".join([*lines, "", f"Code: commit {'; '.join(code)}."]) + "\n"
 
 
