@@ -29,6 +29,12 @@ def linear_oscillator(dt, samples, friction=FRICTION, seed=1):
     return np.array(states).transpose(1, 0, 2)
 
 
+def slopes_of_drift(model):
+    """Return the slopes of the force on v, by x and by v."""
+    states = model.states[:200]
+    return np.linalg.lstsq(np.column_stack([states, np.ones(200)]), model.drift(states), rcond=None)[0][:2, 1]
+
+
 @pytest.fixture(scope="module")
 def oscillator():
     """A model of an underdamped oscillator seen through x, and its series."""
@@ -37,14 +43,12 @@ def oscillator():
 
 
 def test_the_equation_of_motion_comes_out_by_itself(oscillator):
-    """Exact: D of v is the friction, < v^2 > one; four standard errors of D, and what three differences miss of v."""
+    """Exact: D of v is the friction, < v^2 > one; four standard errors of D, of force and friction 4 x 2 %."""
     model, _ = oscillator
     phi, error = model.mobility.matrix, model.mobility.standard_error
     assert abs(phi[1, 1] - FRICTION) < 4 * error[1, 1]
     assert error[1, 1] < 0.05 * FRICTION
-    states = model.states[:200]
-    slope = np.linalg.lstsq(np.column_stack([states, np.ones(200)]), model.drift(states), rcond=None)[0]
-    assert slope[:2, 1] == pytest.approx([-1.0, -FRICTION], rel=0.12)
+    assert slopes_of_drift(model) == pytest.approx([-1.0, -FRICTION], rel=0.08)
 
 
 def test_noise_acts_on_the_velocity_alone(oscillator):
@@ -76,10 +80,13 @@ def test_a_start_needs_the_observed_past_alone(oscillator):
 
 @pytest.mark.slow
 def test_forecasts_know_how_well_the_velocity_is_known(oscillator):
-    """Without the error of the velocity, the spread at one sampling interval is too small by a fifth."""
+    """Without the error of the velocity, the spread at one sampling interval is too small by a fifth.
+
+    One step per interval would make it 12 % too large. Three standard errors of a ratio from 1000 starts.
+    """
     model, series = oscillator
     found = el.hindcast(model, series, [0.1, 0.5, 1.0], members=20, starts=1000).scores["model"]
-    assert found.spread[:, 0] == pytest.approx(found.rmse[:, 0], rel=0.15)
+    assert found.spread[:, 0] == pytest.approx(found.rmse[:, 0], rel=0.07)
 
 
 def test_a_model_with_memory_is_stored(oscillator, tmp_path):
@@ -103,11 +110,20 @@ def test_validation_and_report_speak_of_the_observed_variables(oscillator, tmp_p
 @pytest.mark.parametrize(("dt", "friction"), [(0.05, 0.5), (0.1, 1.0), (0.2, 1.0)])
 @pytest.mark.slow
 def test_noise_of_an_oscillator_is_right_at_coarse_sampling(dt, friction):
-    """Differences of three samples would give 2/3 of D; here the error is one of second order in friction times dt."""
+    """Differences of three samples would give 2/3 of D; here the error is one of second order in friction times dt.
+
+    So are those of friction and force, the latter with a standard error of 0.5 %. The spread of v as three differences
+    see it would make the friction too large by 10 % at 0.2, and noise that is both in x and in its second difference
+    the force too small by 7 %.
+    """
     series = observed(linear_oscillator(dt, 100_000, friction, seed=3), dt)
     model = el.fit(series, memory=el.Velocity(), score=el.Gaussian(), check="off")
     found, error = model.mobility.matrix[1, 1], model.mobility.standard_error[1, 1]
-    assert abs(found / friction - 1) < (friction * dt) ** 2 + 4 * error / friction
+    allowed = (friction * dt) ** 2 + 4 * error / friction
+    assert abs(found / friction - 1) < allowed
+    spring, damping = slopes_of_drift(model)
+    assert damping == pytest.approx(-friction, rel=allowed)
+    assert spring == pytest.approx(-1.0, abs=0.5 * (friction * dt) ** 2 + 0.02)
 
 
 @pytest.mark.slow

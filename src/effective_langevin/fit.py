@@ -170,7 +170,8 @@ def _learn(
     """Estimate the score of a standardised series, then what closes the equation, in the way asked for or chosen."""
     respected = check_symmetry(series, space.symmetry)
     together = (mobility or CLOSURES["both"]).learns_beside(score, series, space)
-    learned = estimate_score(series, score, space, key=keys.named(key, "score"), velocities=together)
+    spread = space.blur_series(series)
+    learned = estimate_score(spread, score, space, key=keys.named(key, "score"), velocities=together)
     choice, key = None, keys.named(key, "mobility")
     trials = Trials(series.excerpt(), learned, space, partial(model_of, learned), key)
     with progress.task("Inferring the mobility", 4) as tick:

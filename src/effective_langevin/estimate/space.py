@@ -102,6 +102,17 @@ class StateSpace:
         width[self.dimension - len(self.errors) :] = self.errors
         return states + width * normals
 
+    def blur_series(self, series: TimeSeries) -> TimeSeries:
+        """Return a series with the errors of its velocities drawn: these then have the spread of the velocities.
+
+        A velocity known from the past is a mean, and what it misses does not depend on it.
+        """
+        if not any(self.errors):
+            return series
+        draw, places = np.random.default_rng(0), list(zip(series.records, series.starts))
+        blurred = [self.blur_hidden(segment, draw.normal(size=segment.shape)) for segment in series.segments]
+        return series.with_segments(blurred, places=places)
+
     def declare(self, series: TimeSeries) -> TimeSeries:
         """Return a series of these variables with its angles declared."""
         return series.with_segments(series.segments, periods=self.periods)

@@ -238,7 +238,10 @@ class LangevinModel(SimulationMethods, ForecastMethods, ResponseMethods, Passage
         -------
         float
         """
-        return simulation.automatic_step(stepper or self.default_stepper, self.stiffness(), dt or self.dt)
+        dt = dt or self.dt
+        resolved = simulation.automatic_step(stepper or self.default_stepper, self.stiffness(), dt)
+        least = simulation.least_steps(self)
+        return resolved if least == 1 else min(resolved, dt / least)
 
     def stiffness(self) -> float:
         """Return the fastest rate of the equation: 99 % quantile over states.

@@ -33,6 +33,7 @@ _BOUND = 1e3
 _FARTHEST = 3.0  # standard deviations that the drift moves a state in one step, where D depends on the state
 _LONG = 50.0
 _ASIDE = 0.02  # standard deviations
+_OF_MOTION = 4  # least steps per sampling interval where noise acts on velocities
 _FASTEST = 1e3  # rates per sampling interval of the data: 1e4 took minutes for a validation
 _MOST_STEPS, _COPIES, _RESOLVED = 2**30, 2, 1e-3
 
@@ -240,6 +241,15 @@ def automatic_step(stepper: Stepper, rate: float, dt: float) -> float:
     """
     longer = np.sqrt(np.expm1(z) / z) if (z := min(rate * dt, _LONG)) > 0 else 1.0
     return min(stepper.resolution, longer * stepper.increments) / max(rate, 1e-9 / dt)
+
+
+def least_steps(model: "LangevinModel") -> int:
+    """Return the least number of steps per sampling interval.
+
+    Noise on v alone moves x over an interval by a variance of 2 D dt^3 / 3. One step of the default stepper makes D
+    dt^3 of it; n steps are off by the share 1 / 2 n^2.
+    """
+    return _OF_MOTION if model.space.rates else 1
 
 
 def stiffness(model: "LangevinModel") -> float:

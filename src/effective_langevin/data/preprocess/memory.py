@@ -25,9 +25,9 @@ _LEAST_SHARE = 1e-3  # of the variance of the observed variables that a coordina
 class Velocity:
     """Add the velocity of every variable: the state is (x, v), for motion with inertia.
 
-    v(t) is a combination of the last three differences, x(t) - x(t - dt) and those before. Their weights are learned:
-    the mean of the velocity from the next three samples, given the past. For smooth motion this is a backward
-    difference of high order; where noise drives the velocity, it is smoothed as much as the noise asks for.
+    v(t) is a combination of the last three differences, x(t) - x(t - dt) and those before, and of x(t). Their weights
+    are learned: the mean of the velocity from the next three samples, given the past. For smooth motion this is a
+    backward difference of high order; where noise drives the velocity, it is smoothed as much as the noise asks for.
 
     Examples
     --------
@@ -50,20 +50,21 @@ class Velocity:
         FittedTransform
             It adds the velocities.
         """
-        past, target = [], []
+        past, target, mean = [], [], series.stacked().mean(axis=0)
         for segment in series.segments:
             steps = np.diff(segment.astype(float), axis=0) / series.dt
             count = len(steps) - 2 * _DIFFERENCES + 1
             if count > 0:
                 target.append(sum(w * steps[_DIFFERENCES + k :][:count] for k, w in enumerate(_FORWARD)))
-                past.append(np.stack([steps[_DIFFERENCES - 1 - k :][:count] for k in range(_DIFFERENCES)], axis=2))
+                given = [steps[_DIFFERENCES - 1 - k :][:count] for k in range(_DIFFERENCES)]
+                past.append(np.stack([*given, segment[_DIFFERENCES:][:count] - mean], axis=2))
         checks.enough_samples(sum(map(len, target)), _DIFFERENCES, "a velocity")
         before, after = np.concatenate(past), np.concatenate(target)
         weights = [np.linalg.lstsq(before[:, i], after[:, i], rcond=None)[0] for i in range(series.dimension)]
         found = sum(w * before[..., k] for k, w in enumerate(np.array(weights).T))
         missing = np.maximum(_spread_of_velocities(series) - np.mean(found**2, axis=0), 0.0)
-        given = {**described(series), "lags": (_DIFFERENCES,), "dt": series.dt, "weights": np.array(weights)}
-        return FittedVelocity(**given, errors=np.sqrt(missing))
+        made_of = {"lags": (_DIFFERENCES,), "dt": series.dt, "mean": mean, "weights": np.array(weights)}
+        return FittedVelocity(**described(series), **made_of, errors=np.sqrt(missing))
 
 
 def _spread_of_velocities(series: TimeSeries) -> Vector:
@@ -75,11 +76,12 @@ def _spread_of_velocities(series: TimeSeries) -> Vector:
 
 @dataclass(frozen=True, eq=False)
 class FittedVelocity(PastTransform):
-    """The present first, then the velocities; `weights` (var, difference) of the last differences, newest first.
+    """The present first, then the velocities, sums of the last differences, newest first, and x - mean with `weights`.
 
     `errors` are the standard errors of these velocities.
     """
 
+    mean: Vector
     weights: Matrix
     errors: Vector
 
@@ -92,7 +94,8 @@ class FittedVelocity(PastTransform):
 
     def _embed(self, copies: list[Samples]) -> Samples:
         steps = [(newer - older) / self.dt for newer, older in pairwise(copies)]
-        return np.hstack([copies[0], sum(w * step for w, step in zip(self.weights.T, steps))])
+        known = [*steps, copies[0] - self.mean]
+        return np.hstack([copies[0], sum(w * part for w, part in zip(self.weights.T, known))])
 
     @property
     def used(self) -> tuple[int, ...]:

@@ -32,7 +32,6 @@ _WHITE = 0.3  # correlation of accelerations two samples apart: 0 for white nois
 _HORIZONS = np.arange(2, 9)  # in samples; differences overlap below two
 _USED = 1  # the shortest: its error is least
 _LOST = 2 / 3  # part of a sampling interval that differences of three samples take from an integral over a kink
-_TO_ZERO = np.array([3.0, -3.0, 1.0])  # a parabola through lags 1, 2 and 3, at lag 0
 _ROUNDS = 20
 
 
@@ -43,8 +42,6 @@ class Motion:
         size, self.dt, self.rates = len(rates), series.dt, np.array(rates)
         paths = [segment[:, :size].astype(float) for segment in series.segments if len(segment) > 2]
         self.states, self.accelerations = [], []
-        self.differences = [np.diff(x, axis=0) for x in paths]
-        self.spread = np.cov(series.stacked()[:, size:].T, bias=True).reshape(size, size)
         for x in paths:
             after, before = x[2:] - x[1:-1], x[1:-1] - x[:-2]
             velocity = (after + before) / (2 * self.dt * self.rates)
@@ -64,11 +61,23 @@ class Motion:
         """Regress the acceleration on polynomials and the score."""
         return CurrentRegression.from_motion(self.states, self.scores, self.velocities, self.groups, degree)
 
-    def field(self, regression: CurrentRegression, weights: np.ndarray, low: Vector, high: Vector) -> InertialCurrent:
-        """Return the current from groups of time counted `weights` times each."""
+    def field(
+        self,
+        regression: CurrentRegression,
+        weights: np.ndarray,
+        box: tuple[Vector, Vector],
+        noise: Matrix | None = None,
+    ) -> InertialCurrent:
+        """Return the current from groups of time counted `weights` times each.
+
+        White noise of v before t is both in a_c and in x: < a_c phi(x) > is too large by h D < phi' > / 3, so that
+        -h D s_x / 3 is no force. It is taken away where `noise`, D of (x, v), is given.
+        """
         size, found = len(self.rates), regression.coefficients(weights)
-        parts = found[: -2 * size, size:].T, found[-2 * size :, size:].T
-        return InertialCurrent.of(*parts, self.rates.tolist(), low, high)
+        force, by_score = found[: -2 * size, size:].T, found[-2 * size :, size:].T.copy()
+        if noise is not None:
+            by_score[:, :size] += self.dt / 3 * noise[size:, size:] * self.rates
+        return InertialCurrent.of(force, by_score, self.rates.tolist(), *box)
 
     def infer_noise(self, current: InertialCurrent) -> ResidualDiffusion:
         """Infer D of v from what the mean acceleration leaves over; no noise acts on x."""
@@ -81,26 +90,11 @@ class Motion:
         if later > _WHITE * start:
             found = integrate_rest(rest, self.dt, NoSymmetry(), self.groups)
         else:
-            plain = [part[:, size:] for part in self.scores]
-            scores = [part @ self._widening().T for part in plain]
-            found = _white_noise(rest, scores, plain, self.dt, self.groups)
+            found = _white_noise(rest, [part[:, size:] for part in self.scores], self.dt, self.groups)
         return _of_velocities(found, size)
 
-    def _widening(self) -> Matrix:
-        """Return what turns the score of velocities as observed into that of velocities, which have a wider spread.
 
-        Observed ones are means over a while. Differences of neighbours do not overlap, so that their correlations at
-        lags of one, two and three samples tell the spread at lag 0.
-        """
-        steps = [part / (self.dt * self.rates) for part in self.differences]
-        found = lagged_moments(steps, steps, [1, 2, 3]).mean()
-        true = np.tensordot(_TO_ZERO, 0.5 * (found + np.swapaxes(found, 1, 2)), 1)
-        return np.linalg.solve(true, self.spread)
-
-
-def _white_noise(
-    rest: Sequence[Samples], scores: Sequence[Samples], plain: Sequence[Samples], dt: float, groups: int
-) -> ResidualDiffusion:
+def _white_noise(rest: Sequence[Samples], scores: Sequence[Samples], dt: float, groups: int) -> ResidualDiffusion:
     """Infer D of white noise beside friction D s_v from r = a_c - a, what the mean acceleration leaves over.
 
     int_0^T < r(tau) r(0)^T > dtau = D [1 + int_0^T < s_v(tau) r(0)^T > dtau] at every horizon T: all of the noise is
@@ -109,7 +103,7 @@ def _white_noise(
     """
     lags = np.arange(_HORIZONS[-1] + 1)
     squares, answers = (lagged_moments(part, rest, lags, groups) for part in (rest, scores))
-    inverse = lagged_moments(scores, plain, [0], groups)
+    inverse = lagged_moments(scores, scores, [0], groups)
 
     def solve(weights: np.ndarray) -> Float[np.ndarray, "horizon var var"]:
         left, right = (_integrate(moments.mean(weights), dt)[_HORIZONS - 1] for moments in (squares, answers))

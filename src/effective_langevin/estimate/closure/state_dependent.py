@@ -215,13 +215,13 @@ def _with_velocities(series: TimeSeries, score: ScoreFit, space: StateSpace, deg
     motion = Motion(series, score, space.rates)
     regression = motion.regress(degree)
     samples = series.stacked()
-    box = samples.min(axis=0), samples.max(axis=0)
+    box, once = (samples.min(axis=0), samples.max(axis=0)), np.ones(motion.groups)
+    rest = motion.infer_noise(motion.field(regression, once, box))
 
     def field(weights: np.ndarray) -> CurrentField:
-        return motion.field(regression, weights, *box)
+        return motion.field(regression, weights, box, rest.estimate(weights) if rest.white else None)
 
-    current = motion.field(regression, np.ones(motion.groups), *box)
-    rest = motion.infer_noise(current)
+    current = field(once)
     given = (jnp.asarray(a, jnp.float32) for a in (samples, score.function.over(samples)))
     currents = _split_like(series, np.asarray(current.in_batch(*given), float))
     error, error_se = regression.held_out_violation()
