@@ -48,7 +48,7 @@ def test_what_no_two_records_can_differ_by_is_not_called_detectable(model, serie
     test = el.validate(model, series, members=16, duration=50.0).tests[0]
     for sizes, words in (
         ({"probability": 0.3, "correlation time": 50.0}, "Detectable: a difference of 0.30 in a probability."),
-        ({"probability": 2.6, "correlation": 163.0}, "Detectable: none of the differences that can be."),
+        ({"probability": 2.6, "correlation": 163.0}, "Detectable: no difference of any size: the record is too short."),
     ):
         assert _detectable([replace(test, detectable=sizes)]) == words
     assert _detectable([]) == "Detectable: nothing was tested."

@@ -201,7 +201,7 @@ def _detectable(tests: Sequence[Aspect], trend: float | None) -> str:
     shown = [kind for kind in ("probability", "covariance", "correlation time", "correlation") if kind in found]
     sizes = listed([f"{size_words(kind, found[kind])} in a {kind}" for kind in shown], 4)
     if not shown:
-        return "Detectable: none of the differences that can be."
+        return "Detectable: no difference of any size: the record is too short."
     drift = f"; a trend of a mean by {short(trend)} standard deviations" if trend is not None else ""
     return f"Detectable: a difference of {sizes}{drift}."
 
