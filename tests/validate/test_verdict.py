@@ -50,8 +50,8 @@ def test_what_no_two_records_can_differ_by_is_not_called_detectable(model, serie
         ({"probability": 0.3, "correlation time": 50.0}, "Detectable: a difference of 0.30 in a probability."),
         ({"probability": 2.6, "correlation": 163.0}, "Detectable: no difference of any size: the record is too short."),
     ):
-        assert _detectable([replace(test, detectable=sizes)]) == words
-    assert _detectable([]) == "Detectable: nothing was tested."
+        assert _detectable([replace(test, detectable=sizes)], None) == words
+    assert _detectable([], None) == "Detectable: nothing was tested."
 
 
 def test_time_scales_off_by_more_than_30_percent_are_red_and_named(model, series):
