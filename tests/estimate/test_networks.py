@@ -142,7 +142,7 @@ def test_half_the_digits_change_a_convolution_by_less_than_a_hundredth():
 
 
 def test_on_a_gpu_a_hidden_layer_may_have_half_the_digits_but_never_the_state(monkeypatch):
-    monkeypatch.setattr(convolution, "on_cpu", lambda: False)
+    monkeypatch.setattr(convolution, "one_cpu", lambda: False)
     for inputs in (1, 16):
         layer = Convolution.fresh(inputs, 4, 5, key=jax.random.key(0))
         h = jnp.asarray(RNG.normal(size=(3, 16, inputs)), jnp.float32)
@@ -194,7 +194,7 @@ def test_with_half_the_digits_the_u_net_for_a_gpu_is_right_to_a_percent():
 @pytest.mark.parametrize("precondition", [True, False])
 def test_only_what_stands_beside_a_linear_part_is_stepped_with_half_the_digits(precondition, monkeypatch):
     network = built(el.UNet1D(base=2, multipliers=(1,)), 8)
-    monkeypatch.setattr(forms, "on_cpu", lambda: False)
+    monkeypatch.setattr(forms, "one_cpu", lambda: False)
     whole = Residual(jnp.eye(8), network) if precondition else network
     lowered = Score.learned(whole, np.eye(8), -np.ones(8), np.ones(8)).lower(low_precision=True).network
     flat = lowered.network if precondition else lowered
@@ -205,7 +205,7 @@ def test_only_what_stands_beside_a_linear_part_is_stepped_with_half_the_digits(p
 @pytest.mark.parametrize("channels", [1, 2])
 def test_the_form_for_a_gpu_absorbs_the_gain_and_a_drift_the_frame(channels, monkeypatch):
     """Random matrices, so that an order or a transpose gone wrong would show."""
-    monkeypatch.setattr(forms, "on_cpu", lambda: False)
+    monkeypatch.setattr(forms, "one_cpu", lambda: False)
     size = 16 * channels
     network, x = built(el.UNet1D(base=4, multipliers=(1, 2), channels=channels), size), states(size)
     linear, gain, phi = (np.eye(size) + 0.3 * RNG.normal(size=(size, size)) for _ in range(3))

@@ -16,15 +16,12 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from .batches import one_cpu
+
 Fields = Float[Array, "batch point channel"]
 Kernel = Float[Array, "tap input output"]
 SHORT_GRID = 32
 _HIDDEN = 8  # fewer inputs are the state itself, which keeps its full precision
-
-
-def on_cpu() -> bool:
-    """Return whether arrays live on a CPU by default."""
-    return jax.default_backend() == "cpu"
 
 
 class Convolution(eqx.Module):
@@ -43,7 +40,7 @@ class Convolution(eqx.Module):
     def __call__(self, h: Fields, low_precision: bool = False) -> Fields:
         """Convolve a batch; `low_precision` allows bfloat16 on a GPU."""
         points, taps = h.shape[1], self.weight.shape[0] // h.shape[2]
-        if taps > 1 and points <= SHORT_GRID and not on_cpu():
+        if taps > 1 and points <= SHORT_GRID and not one_cpu():
             kernel = self.weight.reshape(taps, h.shape[2], -1)
             return by_matrix(h, kernel, self.stride, low_precision and h.shape[2] >= _HIDDEN) + self.bias
         if self.stride > 1:
@@ -51,7 +48,7 @@ class Convolution(eqx.Module):
             return h.reshape(len(h), -1, taps * h.shape[2]) @ self.weight + self.bias
         if taps == 1:
             return h @ self.weight + self.bias
-        form = by_window if not on_cpu() else by_mode if points <= SHORT_GRID else by_library
+        form = by_window if not one_cpu() else by_mode if points <= SHORT_GRID else by_library
         return form(h, self.weight.reshape(taps, h.shape[2], -1)) + self.bias
 
 

@@ -33,17 +33,18 @@ def place(states: Float[Array, "member var"], unit: int) -> Float[Array, "padded
 def on_every_device(tree: Any) -> Any:
     """Copy arrays to every device, so that a program can run on all of them; one device: as they are."""
     devices = jax.local_devices()
-    if len(devices) == 1:
-        return tree
-    everywhere = NamedSharding(Mesh(devices, ("batch",)), PartitionSpec())
-    return jax.tree.map(lambda x: jax.device_put(x, everywhere) if isinstance(x, jax.Array) else x, tree)
+    return tree if len(devices) == 1 else _move(tree, NamedSharding(Mesh(devices, ("batch",)), PartitionSpec()))
 
 
 def on_one_device(tree: Any) -> Any:
     """Undo `on_every_device`."""
-    if len(jax.local_devices()) == 1:
-        return tree
-    return jax.tree.map(lambda x: jax.device_put(x, jax.local_devices()[0]) if isinstance(x, jax.Array) else x, tree)
+    devices = jax.local_devices()
+    return tree if len(devices) == 1 else _move(tree, devices[0])
+
+
+def _move(tree: Any, where: Any) -> Any:
+    """Put the arrays of a tree on a device, or on several."""
+    return jax.tree.map(lambda x: jax.device_put(x, where) if isinstance(x, jax.Array) else x, tree)
 
 
 def shared_out(batch: Any) -> Any:
@@ -71,11 +72,6 @@ def computed_on_host(function: Callable[..., Any], *arguments: Any) -> Any:
         host = jax.local_devices(backend="cpu")[0]
     except RuntimeError:  # JAX was told to use the accelerator alone
         return function(*arguments)
-    there = jax.local_devices()[0]
-
-    def move(tree: Any, device: Any) -> Any:
-        return jax.tree.map(lambda x: jax.device_put(x, device) if isinstance(x, jax.Array) else x, tree)
-
     with jax.default_device(host):
-        found = function(*move(arguments, host))
-    return move(found, there)
+        found = function(*_move(arguments, host))
+    return _move(found, jax.local_devices()[0])

@@ -14,8 +14,8 @@ import jax.numpy as jnp
 from jax.lax import Precision
 from jaxtyping import Array, Float
 
-from ...execution.batches import evaluate_batch
-from ...execution.convolution import SHORT_GRID, on_cpu
+from ...execution.batches import evaluate_batch, one_cpu
+from ...execution.convolution import SHORT_GRID
 from ...execution.devices import computed_on_host
 from ...execution.flat import FlatUNet
 from ...execution.grid import OnCorners
@@ -44,7 +44,7 @@ def _(network: Sum, x: Batch, low_precision: bool = False) -> Batch:
 
 @lower.register
 def _(network: UNet, dimension: int, low_precision: bool = False) -> Any:
-    if not on_cpu():
+    if not one_cpu():
         return convert(FlatUNet, network, dimension, jnp.bfloat16 if low_precision else jnp.float32)
     short = dimension // network.description.channels <= SHORT_GRID
     return convert(ModalUNet, network, dimension, jnp.float32) if short else network
