@@ -13,6 +13,7 @@ from .estimate.mobility import IntegratedResponse
 from .estimate.mobility.base import ClosureStrategy
 from .forecast_skill import Forecasts
 from .held_out import LEAST_INDEPENDENT, Trials
+from .statistics.resampling import simplest_of_best
 
 # Simplest first.
 CLOSURES: dict[str, ClosureStrategy] = {
@@ -67,13 +68,8 @@ def take_simplest(scores: Mapping[str, Float[np.ndarray, "start lag"]]) -> Closu
     losses = losses / losses[0].mean(axis=0)
     groups = [part.mean(axis=(1, 2)) for part in np.array_split(losses, min(_GROUPS, losses.shape[1]), axis=1)]
     by_group = np.array(groups).T
-    best = int(by_group.mean(axis=1).argmin())
-    gaps = by_group - by_group[best]
-    errors = gaps.std(axis=1, ddof=1) / np.sqrt(gaps.shape[1])
-    tried = tuple(
-        Candidate(kind, float(loss), float(gap), float(error))
-        for kind, loss, gap, error in zip(scores, by_group.mean(axis=1), gaps.mean(axis=1), errors)
-    )
-    chosen = next(candidate.kind for candidate in tried if candidate.excess <= candidate.standard_error)
+    chosen, *gaps = simplest_of_best(by_group)
+    rows = np.transpose([by_group.mean(axis=1), *gaps]).tolist()
+    tried = tuple(Candidate(kind, *row) for kind, row in zip(scores, rows))
     reason = "it is the simplest whose held-out forecasts are within one standard error of the best"
-    return ClosureChoice(chosen, reason, candidates=tried)
+    return ClosureChoice(tried[chosen].kind, reason, candidates=tried)

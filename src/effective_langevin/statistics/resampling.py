@@ -32,6 +32,18 @@ def jackknife_error(others: np.ndarray) -> np.ndarray:
     return np.sqrt((len(others) - 1) * others.var(axis=0))
 
 
+def simplest_of_best(
+    losses: Float[np.ndarray, "candidate group"], spared: float = 0.0
+) -> tuple[int, Float[np.ndarray, " candidate"], Float[np.ndarray, " candidate"]]:
+    """Return the first candidate whose loss is within one standard error, and `spared`, of the best.
+
+    Also the excess of each over the best, and its standard error.
+    """
+    gaps = losses - losses[losses.mean(axis=1).argmin()]
+    excess, errors = gaps.mean(axis=1), gaps.std(axis=1, ddof=1) / np.sqrt(gaps.shape[1])
+    return int(np.flatnonzero(excess <= errors + spared)[0]), excess, errors
+
+
 def rating_groups(groups: int) -> int:
     """Return how many groups rate candidates by their scatter: a multiple of those for error bars, 16 at least.
 

@@ -16,6 +16,7 @@ from jaxtyping import Float
 from ..._core.types import Matrix, Samples, Vector
 from ...data import TimeSeries
 from ...statistics.lags import lagged_moments
+from ...statistics.resampling import simplest_of_best
 from ...statistics.velocities import differentiate, trim
 from .polynomials import PolynomialCurrent, monomials
 
@@ -92,11 +93,7 @@ class CurrentRegression:
         degrees = [degree] if degree else list(range(1, self.degree + 1))
         losses = np.array([[self._held_out(d, ridge) for ridge in _RIDGES] for d in degrees])  # degree, ridge, group
         best = losses.mean(axis=2).argmin(axis=1)
-        curves = losses[np.arange(len(degrees)), best]
-        winner = int(curves.mean(axis=1).argmin())
-        gaps = curves - curves[winner]
-        allowed = gaps.std(axis=1, ddof=1) / np.sqrt(len(self.pairs)) + _EXACT
-        chosen = int(np.flatnonzero(gaps.mean(axis=1) <= allowed)[0])
+        chosen, *_ = simplest_of_best(losses[np.arange(len(degrees)), best], _EXACT)
         ridge = _RIDGES[best[chosen]]
         return CurrentRegression(self.products, self.pairs, self.size, degrees[chosen], ridge, losses.mean(axis=2))
 

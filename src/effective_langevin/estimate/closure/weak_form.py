@@ -19,7 +19,7 @@ from scipy.linalg import solve
 from ..._core.errors import ArgumentError
 from ..._core.types import Matrix, Samples, Vector
 from ...data import TimeSeries
-from ...statistics.resampling import drawn_weights, jackknife
+from ...statistics.resampling import drawn_weights, jackknife, simplest_of_best
 from ..mobility.base import lift_eigenvalues
 from ..space import StateSpace
 from .fields import ConstantDiffusion, CurrentField, DiffusionField, RotatedScore
@@ -177,16 +177,12 @@ class WeakSolver:
         by_size = sorted(set(shapes), key=lambda shape: (shape.degree > 0, shape.size(size)))
         rated = [self._rate(shape) for shape in by_size]
         losses = np.array([loss for _, loss in rated])
-        best = int(losses.mean(axis=1).argmin())
-        gaps = losses - losses[best]
-        errors = gaps.std(axis=1, ddof=1) / np.sqrt(gaps.shape[1])
+        chosen, gaps, errors = simplest_of_best(losses, _SPARED / losses.shape[1])
         tried = tuple(
             replace(rating, excess=float(gap), standard_error=float(error))
-            for (rating, _), gap, error in zip(rated, gaps.mean(axis=1), errors)
+            for (rating, _), gap, error in zip(rated, gaps, errors)
         )
-        spared = _SPARED / gaps.shape[1]
-        chosen = next(rating for rating in tried if rating.excess <= rating.standard_error + spared)
-        return self._finish(chosen, tried)
+        return self._finish(tried[chosen], tried)
 
     def shapes(self, *, current: bool = True, diffusion: bool = True) -> list[ClosureShape]:
         """Return the shapes to choose from; with `current` or `diffusion`, also those where it depends on the state."""

@@ -15,6 +15,7 @@ import numpy as np
 from ..._core import progress
 from ..._core.types import Samples
 from ...execution.compilation import soon_compiled
+from ...statistics.resampling import simplest_of_best
 from ..space import StateSpace
 from .evidence import GainOverGaussian, NoiseLevelChoice
 from .preconditioning import covariance_matrix
@@ -43,12 +44,8 @@ def choose_noise_level(
 
 def choose_largest_of_the_best(tried: Sequence[float], losses: list[np.ndarray]) -> tuple[float, NoiseLevelChoice]:
     """Return the first width whose loss, by sample, is on average within one standard error of the smallest."""
-    means = [loss.mean() for loss in losses]
-    best = int(np.argmin(means))
-    errors = [float(np.std(loss - losses[best]) / np.sqrt(len(loss))) for loss in losses]
-    chosen = next(i for i, mean in enumerate(means) if mean - means[best] <= errors[i])
-    above = tuple(float(mean - means[best]) for mean in means)
-    return tried[chosen], NoiseLevelChoice(tuple(tried), above, tuple(errors))
+    chosen, above, errors = simplest_of_best(np.array(losses))
+    return tried[chosen], NoiseLevelChoice(tuple(tried), tuple(above.tolist()), tuple(errors.tolist()))
 
 
 def gaussian_if_as_good(
