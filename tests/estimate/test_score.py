@@ -1,5 +1,6 @@
 import json
 from dataclasses import dataclass, replace
+from typing import Any
 
 import equinox as eqx
 import jax
@@ -8,6 +9,7 @@ import numpy as np
 import pytest
 
 import effective_langevin as el
+from effective_langevin.estimate.networks import Residual
 from effective_langevin.estimate.partition import grow_tree
 from effective_langevin.estimate.score import (
     LearnedScore,
@@ -393,3 +395,13 @@ def test_a_strategy_that_returns_a_tuple_works_with_a_warning(gaussian_series):
         fit = estimate_score(gaussian_series, Old(), NONE, key=KEY)
     assert fit.diagnostics["mine"] == 1
     np.testing.assert_array_equal(fit.stein, estimate_score(gaussian_series, Misscaled(), NONE, key=KEY).stein)
+
+
+@pytest.mark.parametrize("beside_linear", [True, False])
+def test_a_linear_term_is_added_to_the_score_and_not_to_what_the_network_learned_beside_it(beside_linear):
+    network: Any = el.MLP((4,)).build(2, key=jax.random.key(0), outputs=2)
+    network = Residual(jnp.ones((4, 2)), network) if beside_linear else network
+    before = Score.learned(network, np.eye(2), -np.ones(2), np.ones(2))
+    x, term = jnp.array([[0.3, -0.2]]), np.array([[1.0, 2.0], [0.0, 3.0]])
+    change = np.asarray(before.with_linear(term).outputs(x) - before.outputs(x))[0]
+    np.testing.assert_allclose(change, [*(term @ np.array([0.3, -0.2])), 0.0, 0.0], atol=1e-6)

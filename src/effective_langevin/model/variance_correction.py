@@ -22,7 +22,6 @@ from .._core import checks
 from .._core.deprecation import keywords_once_positional
 from .._core.errors import ArgumentError
 from .._core.types import Matrix, Vector
-from ..estimate.networks import Residual
 from ..estimate.score import ScoreFit
 from ..estimate.score.evidence import VarianceCorrection
 
@@ -94,17 +93,12 @@ def tilted(score: ScoreFit, tilt: Matrix) -> ScoreFit:
     """Return the score s(y) - L y, and what Stein's identity makes of it: V - L C."""
     function, scale = score.function, score.scale
     within = scale @ tilt @ scale
+    term = np.linalg.solve(np.asarray(function.gain, float), within)
     if function.network is None:
-        exact = np.asarray(function.precision, float) + np.linalg.solve(np.asarray(function.gain, float), within)
+        exact = np.asarray(function.precision, float) + term
         changed = eqx.tree_at(lambda s: s.precision, function, jnp.asarray(exact, jnp.float32))
     else:
-        network = function.network
-        term = jnp.asarray(-np.linalg.solve(np.asarray(function.gain, float), within), jnp.float32)
-        if isinstance(network, Residual):
-            network = Residual(network.linear + term, network.network)
-        else:
-            network = Residual(term, network)
-        changed = eqx.tree_at(lambda s: s.network, function, network)
+        changed = function.with_linear(-term)
     return replace(score, function=changed, stein=score.stein - tilt @ score.covariance)
 
 

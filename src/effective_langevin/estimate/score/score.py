@@ -5,6 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.scipy.linalg import block_diag
@@ -101,8 +102,9 @@ class Score(eqx.Module):
         return replace(self, gain=jnp.asarray(gain, jnp.float32))
 
     def with_linear(self, matrix: Matrix) -> "Score":
-        """Return the score with a linear function of the state added to the outputs of its network."""
-        linear = jnp.asarray(matrix, jnp.float32)
+        """Return the score with a linear function of the state added to the first outputs of its network."""
+        outputs = jax.eval_shape(self.network, self.low).shape[0]
+        linear = jnp.pad(jnp.asarray(matrix, jnp.float32), ((0, outputs - len(matrix)), (0, 0)))
         if isinstance(self.network, Residual):
             return replace(self, network=Residual(self.network.linear + linear, self.network.network))
         return replace(self, network=Residual(linear, self.network))
