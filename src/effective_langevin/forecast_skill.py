@@ -7,11 +7,11 @@ import numpy as np
 from jaxtyping import Float
 
 from ._core.errors import DivergenceError, EstimateWarning
-from ._core.types import Samples, Vector
+from ._core.types import Samples
 from .data import TimeSeries
 from .estimate.space import StateSpace
 from .model import LangevinModel
-from .statistics.forecast_scores import energy_scores
+from .statistics.forecast_scores import choose_starts, energy_scores
 from .statistics.integral_time import integral_times
 
 _LAGS, _LONGEST_LAG = 5, 64
@@ -58,8 +58,9 @@ class Forecasts:
         lags = np.unique(np.geomspace(1, longest, _LAGS).round().astype(int))
         values, steps = MEMBERS * series.dimension * (longest + 1), max(1.0, series.dt / step)
         most = min(_MOST_VALUES / values, max(_LEAST_STARTS, _MOST_WORK / (values * steps)))
-        first, later = _pairs(series, lags, int(min(_STARTS, max(most, _FEWEST))))
-        return cls(series, lags, first, later, space)
+        lengths, states = [len(segment) for segment in series.segments], series.stacked()
+        rows = choose_starts(lengths, longest, int(min(_STARTS, max(most, _FEWEST))))
+        return cls(series, lags, states[rows], np.stack([states[rows + lag] for lag in lags]), space)
 
     def ensemble(self, model: LangevinModel) -> Float[np.ndarray, "member start lag var"] | None:
         """Return ten forecasts of each outcome; None if a member diverges."""
@@ -102,13 +103,3 @@ class Forecasts:
                 angle, radius = 2 * np.pi * states[..., [i]] / period, period / (2 * np.pi)
                 parts += [radius * np.cos(angle), radius * np.sin(angle)]
         return np.concatenate(parts, axis=-1)
-
-
-def _pairs(series: TimeSeries, lags: Vector, most: int) -> tuple[Samples, np.ndarray]:
-    """Return at most so many states, spread evenly over the series, and those that follow after each lag."""
-    lengths = np.array([len(segment) for segment in series.segments])
-    begin = np.cumsum(lengths) - lengths
-    allowed = np.concatenate([np.arange(b, b + n - lags[-1]) for b, n in zip(begin, lengths)])
-    rows = allowed[np.linspace(0, len(allowed) - 1, min(most, len(allowed))).astype(int)]
-    states = series.stacked()
-    return states[rows], np.stack([states[rows + lag] for lag in lags])

@@ -14,7 +14,7 @@ import numpy as np
 from jaxtyping import Float
 from scipy.special import ndtri, stdtr, stdtrit
 
-from .resampling import GROUPS
+from .resampling import GROUPS, critical
 
 DRAWS = 4000
 POWER = 0.98  # chance with which a difference of the stated detectable size is found
@@ -66,7 +66,7 @@ class StudentNull:
 
     def critical(self, chance: float) -> float:
         """Return the size that the largest |t| exceeds with this chance, at most."""
-        return float(stdtrit(self.groups - 1, 1 - chance / (2 * self.parts)))
+        return critical(self.groups, self.parts, chance)
 
 
 @dataclass(frozen=True, eq=False)
