@@ -18,9 +18,9 @@ RESULTS = Path(__file__).parent / "results" / "demos.json"
 
 def measure(name: str) -> dict:
     """Run one demonstration and return its metrics."""
-    from effective_langevin.cli.demo import run_demo
+    from effective_langevin.cli.settings import Settings
 
-    return {"metrics": run_demo(name, seed=0).validation.metrics}
+    return {"metrics": Settings.for_demo(name).run().validation.metrics}
 
 
 def main(names: list[str]) -> None:

@@ -55,9 +55,9 @@ def sensible_number(name: str, value: float, hint: str) -> None:
         raise refused(name, f"between {1 / _LARGEST:.0e} and {_LARGEST:.0e}", value, hint)
 
 
-def optional_positive_number(name: str, value: Any, hint: str = "") -> float | None:
+def optional_positive_number(name: str, value: Any) -> float | None:
     """As `positive_number`, or None for "choose it for me"."""
-    return None if value is None else positive_number(name, value, hint)
+    return None if value is None else positive_number(name, value)
 
 
 def positive_or_infinite(name: str, value: Any) -> float:

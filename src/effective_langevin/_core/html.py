@@ -23,7 +23,7 @@ def card(title: str, facts: Iterable[tuple[str, str]], *tables: str, note: str =
     )
 
 
-def table(head: Sequence[str], rows: Iterable[Sequence[str]], caption: str = "") -> str:
+def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     """Write a table with a head; the first column is text, the others are numbers."""
     sides = ["left", *["right"] * (len(head) - 1)]
     line = "border-bottom:1px solid currentColor"
@@ -34,8 +34,7 @@ def table(head: Sequence[str], rows: Iterable[Sequence[str]], caption: str = "")
         )
 
     body = "".join(f'<tr style="background:transparent">{cells("td", row, "white-space:nowrap")}</tr>' for row in rows)
-    title = f'<caption style="text-align:left;caption-side:top;padding:0;{_QUIET}">{escape(caption)}</caption>'
     return (
-        f'<table style="border-collapse:collapse;margin:.4em 0">{title if caption else ""}'
+        '<table style="border-collapse:collapse;margin:.4em 0">'
         f"<thead><tr>{cells('th', head, f'{_QUIET};{line}')}</tr></thead><tbody>{body}</tbody></table>"
     )

@@ -344,7 +344,7 @@ def _run(settings: "Settings", out: Path | str, overwrite: bool, as_json: bool) 
     folder = RunFolder(out if isinstance(out, Path) else find_unused_folder(out), overwrite)
     try:
         with folder, _at_work(as_json):
-            run = settings.run(folder=folder)
+            run = settings.run(folder)
             metrics = folder.keep_validation(run.validation, run.seconds)
     except KeyboardInterrupt:
         complain("Interrupted", folder.left_behind())

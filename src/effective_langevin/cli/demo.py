@@ -108,20 +108,6 @@ def choose_demo(name: str, *, quick: bool = False, paper_scale: bool = False) ->
     return (QUICK if quick else DEMOS)[name]
 
 
-def run_demo(
-    name: str = "wells", *, seed: int = 0, quick: bool = False, paper_scale: bool = False, checkpoint: Any = None
-) -> Any:
-    """Simulate the system, learn a model from the series alone, validate it; return series, model, validation, seconds.
-
-    `quick` takes a tenth of the samples and a fixed smoothing width, `paper_scale` the size of the paper. With a folder
-    `checkpoint` an interrupted training is resumed.
-    """
-    from .settings import Settings
-
-    settings = Settings.for_demo(name, seed=seed, quick=quick, paper_scale=paper_scale)
-    return settings.run(checkpoint=checkpoint)
-
-
 def estimate_hours(demo: Demo) -> float:
     """Estimate the hours of training and validation on this CPU, from one timed pass of the network; 0 on a GPU."""
     if jax.default_backend() != "cpu" or not isinstance(demo.score, DenoisingScore):

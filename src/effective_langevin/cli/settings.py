@@ -152,7 +152,7 @@ class Settings:
             complain("Warning", f"{named} changed since the fit: the model was learned from other samples.")
         return series
 
-    def run(self, *, checkpoint: Any = None, folder: RunFolder | None = None) -> Run:
+    def run(self, folder: RunFolder | None = None) -> Run:
         """Get the series, learn a model, validate it; a run folder gets the model as soon as it exists."""
         seconds, last = {}, time.monotonic()
 
@@ -172,7 +172,7 @@ class Settings:
         if model is None:
             learning = {"preprocess": self.preprocess, **self.strategies, "seed": self.seed, "check_held_out": True}
             check = "warn" if self.force and self.check == "error" else self.check
-            model = fit(series, **learning, check=check, checkpoint=folder.checkpoints if folder else checkpoint)
+            model = fit(series, **learning, check=check, checkpoint=folder.checkpoints if folder else None)
             if folder:
                 folder.keep_fitted(model, print_of_run)
         finish("fit")

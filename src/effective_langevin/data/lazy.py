@@ -85,11 +85,6 @@ class Rows:
         """Number of rows that are read at once."""
         return self._source.block
 
-    @property
-    def size(self) -> int:
-        """Number of numbers."""
-        return self.shape[0] * self.shape[1]
-
     def __len__(self) -> int:
         return self.shape[0]
 
@@ -132,9 +127,9 @@ class Rows:
         first, stop, _ = slice(first, stop).indices(len(self))
         return object.__new__(Rows)._set(self._source, self._first + first, self._first + stop)
 
-    def map(self, function: Callable[[Samples], Samples], width: int | None = None) -> "Rows":
-        """Return a function of the rows, computed block by block; `width` is its number of variables if other."""
-        return Rows(lambda first, stop: function(self[first:stop]), (len(self), width or self.shape[1]), self.block)
+    def map(self, function: Callable[[Samples], Samples]) -> "Rows":
+        """Return a function of the rows that leaves their width, computed block by block."""
+        return Rows(lambda first, stop: function(self[first:stop]), self.shape, self.block)
 
     def every(self, stride: int) -> "Rows":
         """Return every `stride`-th row."""
@@ -146,13 +141,9 @@ class Rows:
 
     def blocks(self) -> Iterator[Samples]:
         """Yield the rows in order, as they are read."""
-        edges = [*range(0, len(self), self.block), len(self)] if self._first % self.block == 0 else self._edges()
-        for first, stop in pairwise(edges):
+        edges = {0, *range(-self._first % self.block, len(self), self.block), len(self)}
+        for first, stop in pairwise(sorted(edges)):
             yield self[first:stop]
-
-    def _edges(self) -> list[int]:
-        start = -self._first % self.block
-        return sorted({0, *range(min(start, len(self)), len(self), self.block), len(self)})
 
     def _refuse_many(self, rows: int) -> None:
         if rows > self.block and rows * self.shape[1] > MOST_NUMBERS:
@@ -189,9 +180,9 @@ def every(segment: Segment, stride: int) -> Any:
     return segment.every(stride) if isinstance(segment, Rows) else segment[::stride]
 
 
-def mapped(segment: Segment, function: Callable[[Samples], Samples], width: int | None = None) -> Any:
+def mapped(segment: Segment, function: Callable[[Samples], Samples]) -> Any:
     """Return a function of the rows of a segment: at once for an array, where it is asked for otherwise."""
-    return segment.map(function, width) if isinstance(segment, Rows) else function(segment)  # pyright: ignore[reportArgumentType]
+    return segment.map(function) if isinstance(segment, Rows) else function(segment)  # pyright: ignore[reportArgumentType]
 
 
 def blocks_of(segments: Sequence[Segment]) -> Iterator[Samples]:

@@ -63,7 +63,7 @@ def stays_stored(values: Any) -> bool:
     return stored and values.dtype.kind in "fiub" and int(np.prod(values.shape)) > lazy.MOST_NUMBERS
 
 
-def as_rows(values: Any, member: int | None = None, block: int | None = None) -> Rows:
+def as_rows(values: Any, member: int | None = None) -> Rows:
     """Return rows of a stored array (time,), (time, var) or (member, time, var), read by blocks of the stored ones."""
     if isinstance(values, Rows):
         return values
@@ -76,7 +76,7 @@ def as_rows(values: Any, member: int | None = None, block: int | None = None) ->
         return to_float(part).reshape(stop - first, -1)
 
     width = int(np.prod(rest, dtype=int))
-    return Rows(read, (length, width), block or lazy.block_of(rows, width))
+    return Rows(read, (length, width), lazy.block_of(rows, width))
 
 
 def to_float(part: Any) -> np.ndarray:

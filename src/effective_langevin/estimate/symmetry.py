@@ -22,6 +22,8 @@ from ..data import Standardizer, TimeSeries
 from ..statistics.lags import lagged_moments
 from ..statistics.symmetry_test import SymmetryTest, compare_with_image
 
+_GROUPS = 32
+
 
 class Symmetry(ABC):
     """What the estimators ask of a symmetry. States are (..., var), matrices (..., var, var).
@@ -245,22 +247,22 @@ def common_units(units: Standardizer, symmetry: Symmetry) -> Standardizer:
     return Standardizer(mean, np.sqrt(np.diagonal(second)))
 
 
-def compare_with_projection(series: TimeSeries, symmetry: Symmetry, lag: int, groups: int = 32) -> SymmetryTest:
+def compare_with_projection(series: TimeSeries, symmetry: Symmetry, lag: int) -> SymmetryTest:
     """Compare C(0), C(lag) of a standardised series with their projections, against a bootstrap over blocks of time."""
-    moments = lagged_moments(series.segments, series.segments, [0, lag], groups)
+    moments = lagged_moments(series.segments, series.segments, [0, lag], _GROUPS)
 
     def departure(weights: np.ndarray) -> np.ndarray:
         correlation = moments.mean(weights)
         return correlation - symmetry.project(correlation)
 
-    return compare_with_image(departure, float(np.linalg.norm(moments.mean())), groups)
+    return compare_with_image(departure, float(np.linalg.norm(moments.mean())), _GROUPS)
 
 
-def check_symmetry(series: TimeSeries, symmetry: Symmetry, lag: int = 1) -> SymmetryTest | None:
+def check_symmetry(series: TimeSeries, symmetry: Symmetry) -> SymmetryTest | None:
     """Test whether a standardised series has the symmetry it is said to have; warn if it does not."""
     if not symmetry.channels:
         return None
-    result = compare_with_projection(series, symmetry, lag)
+    result = compare_with_projection(series, symmetry, 1)
     if not result.respected:
         warnings.warn(
             f"The data do not respect {type(symmetry).__name__}: their correlations are {100 * result.distance:.2g} % "

@@ -23,8 +23,6 @@ from ..estimate.score import Score
 from ..estimate.score.score import evaluate_everywhere
 from ..execution.batches import evaluate_batch, times, times_each
 
-_NEGLIGIBLE = 1e-9
-
 
 class Closure(ABC):
     """Current velocity and diffusion of a model at states (..., var), in physical units.
@@ -53,11 +51,6 @@ class Closure(ABC):
     @abstractmethod
     def mean(self) -> Matrix:
         """Return the mean mobility < M > = -dC/dt(0+)."""
-
-    @property
-    @abstractmethod
-    def reversible(self) -> bool:
-        """Whether the current vanishes everywhere."""
 
     @abstractmethod
     def to_standard(self, score: Score, standardizer: Standardizer) -> tuple[Callable, Any]:
@@ -89,10 +82,6 @@ class ConstantClosure(Closure):
 
     def mean(self) -> Matrix:
         return self.phi
-
-    @property
-    def reversible(self) -> bool:
-        return not np.any(np.abs(self._antisymmetric) > _NEGLIGIBLE * np.abs(self.phi).max())
 
     def drift(self, x: Samples) -> Samples:
         return self.score_function(x) @ self.phi.T
@@ -138,10 +127,6 @@ class FieldClosure(Closure):
 
     def mean(self) -> Matrix:
         return self.phi
-
-    @property
-    def reversible(self) -> bool:
-        return False
 
     def to_standard(self, score: Score, standardizer: Standardizer) -> tuple[Callable, Any]:
         diffusion, current = self.fields.diffusion, self.fields.current

@@ -195,8 +195,6 @@ class EulerMaruyama(Stepper):
     0.05
     """
 
-    resolution: ClassVar[float] = 0.05
-
     def advance(self, equation: Equation, step: float) -> StepMap:
         return _EulerMap(equation, jnp.asarray(step, jnp.float32))
 
