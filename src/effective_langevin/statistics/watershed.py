@@ -8,36 +8,37 @@ _NEGLIGIBLE = 1e-5  # of the highest peak: what lies below is rounding, and lead
 
 
 def find_watersheds(
-    density: Float[np.ndarray, "..."],
+    density: Float[np.ndarray, "..."], barrier: float = _BARRIER, *, periodic: bool = False
 ) -> tuple[Int[np.ndarray, "..."], Int[np.ndarray, " basin"], Float[np.ndarray, "basin basin"]]:
     """Return the basin of each point, the flat index of each peak, and the highest density on the way between two."""
     highest = np.unravel_index(np.argmax(density), density.shape)
-    away = np.linalg.norm(
-        np.asarray(np.indices(density.shape)) - np.reshape(highest, (-1, *[1] * density.ndim)), axis=0
-    )
+    steps, sizes = (np.reshape(part, (-1, *[1] * density.ndim)) for part in (highest, density.shape))
+    steps = np.abs(np.asarray(np.indices(density.shape)) - steps)
+    away = np.linalg.norm(np.minimum(steps, sizes - steps) if periodic else steps, axis=0)
     floor = _NEGLIGIBLE * density.max()
     density = np.where(density > floor, density, floor * (1 - away / (away.max() + 1)))
-    uphill = _steepest(density)
+    uphill = _steepest(density, periodic)
     while not np.array_equal(uphill, uphill[uphill]):
         uphill = uphill[uphill]
     peaks, labels = np.unique(uphill, return_inverse=True)
     labels, passes = labels.reshape(density.shape), np.zeros((len(peaks), len(peaks)))
     for axis in range(density.ndim):
         (a, b), (p, q) = (
-            [np.take(field, np.arange(1, field.shape[axis]) - shift, axis=axis) for shift in (0, 1)]
+            [np.take(field, np.arange(not periodic, field.shape[axis]) - shift, axis=axis) for shift in (0, 1)]
             for field in (labels, density)
         )
         for one, other in ((a, b), (b, a)):
             np.maximum.at(passes, (one, other), np.minimum(p, q))
     np.fill_diagonal(passes, 0.0)
-    return _merge(labels, peaks, passes, density.ravel()[peaks])
+    return _merge(labels, peaks, passes, density.ravel()[peaks], barrier)
 
 
-def _steepest(density: np.ndarray) -> Int[np.ndarray, " point"]:
+def _steepest(density: np.ndarray, periodic: bool) -> Int[np.ndarray, " point"]:
     """Return the flat index of the highest point among each point and its neighbours."""
     index = np.arange(density.size).reshape(density.shape)
     best, place = density.copy(), index.copy()
-    padded, numbers = np.pad(density, 1, constant_values=-np.inf), np.pad(index, 1)
+    padded = np.pad(density, 1, "wrap") if periodic else np.pad(density, 1, constant_values=-np.inf)
+    numbers = np.pad(index, 1, "wrap")
     for offset in np.ndindex((3,) * density.ndim):
         window = tuple(slice(o, o + n) for o, n in zip(offset, density.shape))
         higher = padded[window] > best
@@ -45,12 +46,12 @@ def _steepest(density: np.ndarray) -> Int[np.ndarray, " point"]:
     return place.ravel()
 
 
-def _merge(labels: np.ndarray, peaks: np.ndarray, passes: np.ndarray, heights: np.ndarray) -> tuple:
+def _merge(labels: np.ndarray, peaks: np.ndarray, passes: np.ndarray, heights: np.ndarray, barrier: float) -> tuple:
     """Join basins across passes that are hardly lower than the lower of their peaks, the weakest first."""
     while len(peaks) > 1:
         ratio = passes / np.minimum(heights[:, None], heights)
         low, high = np.unravel_index(np.argmax(ratio), ratio.shape)
-        if ratio[low, high] < _BARRIER:
+        if ratio[low, high] < barrier:
             break
         low, high = (low, high) if heights[low] < heights[high] else (high, low)
         passes[high] = passes[:, high] = np.maximum(passes[high], passes[low])
