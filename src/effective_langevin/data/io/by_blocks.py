@@ -17,7 +17,7 @@ from ..lazy import Rows, block_of, bounded
 from ..segments import to_float
 from ..series import Label, TimeSeries
 from .codes import mark_missing, refuse_clocks, refuse_codes
-from .records import ReadOptions, Record, count_rows
+from .records import ReadOptions, Record, count_rows, make_series
 from .times import Stamps, to_grid
 
 _FIRST = 1 << 10  # time stamps from which the sampling interval is found
@@ -103,9 +103,8 @@ def assemble_rows(records: Sequence[Record], options: ReadOptions) -> TimeSeries
     """Make one series of records that are read by blocks; it is cut where time stamps or samples are missing."""
     for name in _WHOLE:
         checks.not_given(name, getattr(options, name) or None, _ROWS)
-    codes = options.missing
-    if codes:
-        mark = partial(mark_missing, codes=codes)
+    if options.missing:
+        mark = partial(mark_missing, codes=options.missing)
         records = [replace(r, values=r.values.map(mark)) for r in records]
     some = [replace(r, values=np.concatenate(bounded([r.values], _CHECKED, 4))) for r in records]
     refuse_clocks([replace(r, values=r.values[:_FIRST]) for r in some], options)
@@ -126,21 +125,8 @@ def assemble_rows(records: Sequence[Record], options: ReadOptions) -> TimeSeries
         lost += cuts[-1][2] + cuts[-1][1] - cuts[-1][0] - len(record.values)
     if any(abs(grid.dt / grids[0].dt - 1) > 1e-6 for grid in grids):
         raise DataError("The records have different sampling intervals: records of one series share it.")
-    return _as_series(pieces, places, lost, grids[0], records[0].labels, options, unit)
-
-
-def _as_series(pieces: list, places: list, lost: int, grid: Any, labels: Any, options: ReadOptions, unit: str):
-    names, units, periods = zip(*labels) if labels else (None, None, None)
-    series = TimeSeries(
-        pieces,
-        grid.dt,
-        names=options.names or names,
-        units=options.units or units,
-        periods=periods if options.periods is None else options.periods,
-        time_unit=unit,
-        start=[start for _, start in places],
-        calendar=grid.calendar,
-    )
+    starts = [start for _, start in places]
+    series = make_series(pieces, starts, grids[0], records[0].labels, options, unit)
     owners = [(places[piece][0], start) for piece, start in zip(series.records, series.starts)]
     return series.with_segments(series.segments, places=owners, lost=lost)
 

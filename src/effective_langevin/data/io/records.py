@@ -160,16 +160,23 @@ def assemble(records: Sequence[Record], options: ReadOptions) -> TimeSeries:
         values.append(placed)
         grids.append(grid)
     _warn_of_holes(grids, options)
-    names, units, periods = zip(*records[0].labels) if records[0].labels else (None, None, None)
+    return make_series(values, [grid.start for grid in grids], grids[0], records[0].labels, options, unit)
+
+
+def make_series(
+    values: list, starts: list[float], grid: Grid, labels: Sequence[Label], options: ReadOptions, unit: str
+) -> TimeSeries:
+    """Return records that begin at some times as a series, with the labels found or those asked for."""
+    names, units, periods = zip(*labels) if labels else (None, None, None)
     return TimeSeries(
         values,
-        grids[0].dt,
+        grid.dt,
         names=options.names or names,
         units=options.units or units,
         periods=periods if options.periods is None else options.periods,
         time_unit=unit,
-        start=[grid.start for grid in grids],
-        calendar=grids[0].calendar,
+        start=starts,
+        calendar=grid.calendar,
     )
 
 
