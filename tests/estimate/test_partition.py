@@ -253,7 +253,7 @@ def test_inertia_is_within_ten_percent_of_sequential_bisection(dimension):
 
 def test_block_size_does_not_change_the_assignment(monkeypatch, cloud, tree):
     whole = tree.assign(cloud)
-    monkeypatch.setattr("effective_langevin.estimate.partition.tree._BLOCK", 700)
+    monkeypatch.setattr("effective_langevin.estimate.partition._BLOCK", 700)
     np.testing.assert_array_equal(tree.assign(cloud), whole)
 
 

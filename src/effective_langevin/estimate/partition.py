@@ -1,4 +1,4 @@
-"""The bisecting 2-means tree, grown one whole level at a time.
+"""Partition of state space into cells by a bisecting 2-means tree, grown one whole level at a time.
 
 Every node is cut by the hyperplane half-way between the two centres that 2-means finds in it. The samples of a node are
 gathered side by side, nodes of about equal size in one array, so that on a CPU all iterations of 2-means find them in
@@ -14,8 +14,8 @@ import numpy as np
 import scipy.sparse as sp
 from jaxtyping import Array, Float, Int
 
-from ..._core import checks, progress
-from ..._core.types import Samples
+from .._core import checks, progress
+from .._core.types import Samples
 
 _POWER_ITERATIONS = 4
 _LLOYD_ITERATIONS = 12
