@@ -4,10 +4,13 @@ Right: linear processes of 1, 2 and 5 variables and shallow wells, fitted with t
 estimator (displacements over four sampling intervals), blurred samples taken for slow diffusion, and the sum of a fast
 and a slow process (memory). Counts alarms at the level of the verdict and writes `benchmarks/results/held_out.json`
 and a table to `held_out.md` beside it.
+
+`--cost` measures instead what the check adds to the processor time of a fit with its report, programs compiled before.
 """
 
 import argparse
 import json
+import tempfile
 import time
 import warnings
 from pathlib import Path
@@ -23,6 +26,7 @@ from effective_langevin.validate.findings.notes import HELD_OUT_CHANCE
 RESULTS = Path(__file__).parent / "results" / "held_out.json"
 SIZES = {300: 40, 2000: 40}
 RIGHT = ("linear 1", "linear 2", "linear 5", "wells 1")
+COSTS = ("linear 2", "wells 1", "wells 3")
 
 
 SLOW = 0.1  # rate of the hidden process; that of the other is 1
@@ -71,11 +75,26 @@ def measure(truth: str, name: str, size: int, replicas: int) -> dict[str, Any]:
     }
 
 
+def cost(name: str, size: int = 2000) -> dict[str, float]:
+    """Return the processor time, in seconds, of fit, validation and report without the check and with it."""
+    series, seconds = PROCESSES[name]().simulate(size, 7), {}
+    for check in (False, True, False, True):  # the first two compile the programs
+        started = time.process_time()
+        with warnings.catch_warnings(), tempfile.TemporaryDirectory() as folder:
+            warnings.simplefilter("ignore")
+            model = el.fit(series, check_held_out=check, seed=0)
+            el.validate(model, series, seed=1).report(Path(folder) / "report.html")
+        seconds["with" if check else "without"] = time.process_time() - started
+    return {**seconds, "more": seconds["with"] / seconds["without"] - 1}
+
+
 def table(results: dict[str, Any]) -> str:
     """Write the counts as Markdown."""
     head = ("truth", "process", "effective samples", "replicas", "checked", "alarms (level 1 %)", "p below 5 %")
     lines = [f"| {' | '.join(head)} |", "|---" * len(head) + "|"]
     for key, cell in results.items():
+        if key == "cost":
+            continue
         counts = " | ".join(str(cell[name]) for name in ("replicas", "checked", "alarms", "below 5 %"))
         lines.append(f"| {key} | {counts} |")
     return "\n".join(lines) + "\n"
@@ -85,8 +104,14 @@ def main() -> None:
     arguments = argparse.ArgumentParser(prog="python -m benchmarks.held_out", description=__doc__)
     arguments.add_argument("--replicas", type=int, help="of each process and truth")
     arguments.add_argument("--truths", nargs="*", default=["right", "biased", "blurred", "memory"])
+    arguments.add_argument("--cost", action="store_true", help="measure the time that the check takes instead")
     given = arguments.parse_args()
     results: dict[str, Any] = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
+    if given.cost:
+        results["cost"] = {name: cost(name) for name in COSTS}
+        RESULTS.write_text(json.dumps(results, indent=1) + "\n")
+        print(results["cost"])
+        return
     cells = [("right", name) for name in RIGHT]
     cells += [("biased", "linear 2"), ("blurred", "linear 1"), ("memory", "linear 1")]
     for truth, name in (cell for cell in cells if cell[0] in given.truths):

@@ -121,6 +121,7 @@ def _environment() -> jinja2.Environment:
         "closures": _closures,
         "closures_against_data": _closures_against_data,
         "closures_against_exact": _closures_against_exact,
+        "worst": lambda rows, name: max(abs(row[name] - 1) for row in rows),
         "slope": _slope,
         "step_for": _step_for,
         "ratio": _gpu_ratio,

@@ -234,6 +234,37 @@ def test_kgmm_chooses_its_noise_level_and_gives_the_same_bits_for_the_same_key()
     np.testing.assert_array_equal(one.stein, other.stein)
 
 
+def eight_peaks(count, seed):
+    """Three variables of variance 1 with peaks at +-0.9."""
+    rng = np.random.default_rng(seed)
+    return 0.9 * (2 * rng.integers(0, 2, (count, 3)) - 1) + np.sqrt(0.19) * rng.normal(size=(count, 3))
+
+
+@pytest.mark.slow
+def test_kgmm_resolves_eight_peaks_in_three_dimensions():
+    """Smoothed, a peak has variance v = 0.19 + sigma^2, and s = (-y + 0.9 tanh(0.9 y / v)) / v in each variable.
+
+    Measured 0.23; with 20 cells, enough in one dimension, 0.53.
+    """
+    strategy = el.KGMM(
+        noise_level=NOISE_LEVEL, hidden=(64,), steps=1000, max_draws=4, calibrate=False, narrowest=np.inf
+    )
+    fit = estimate_score(el.TimeSeries(eight_peaks(3000, 0), 1.0), strategy, StateSpace((None,) * 3), key=KEY)
+    y = perturbed(eight_peaks(3000, 1).astype(np.float32), NOISE_LEVEL, key=jax.random.key(2))
+    width = 0.19 + NOISE_LEVEL**2
+    exact = (-y + 0.9 * np.tanh(0.9 * y / width)) / width
+    assert np.linalg.norm(fit.function.over(y) - exact) < 0.3 * np.linalg.norm(exact)
+
+
+def test_in_three_dimensions_held_out_samples_end_the_training():
+    """200 samples with little smoothing: a network that meets the mean of every cell has learned noise."""
+    series = el.TimeSeries(eight_peaks(200, 0), 1.0)
+    strategy = el.KGMM(noise_level=0.2, cells=50, hidden=(64,), steps=2000, max_draws=4, narrowest=np.inf)
+    evidence = estimate_score(series, strategy, StateSpace((None,) * 3), key=KEY).evidence
+    assert evidence.training_steps < 2000
+    assert np.argmin(evidence.held_out_loss_curve) == len(evidence.held_out_loss_curve) - 9
+
+
 def test_score_matching_loss_of_a_linear_score_has_a_closed_form():
     """s = -P x: |s|^2 / 2 + div s = |P x|^2 / 2 - tr P."""
     rng = np.random.default_rng(5)

@@ -4,6 +4,10 @@
 
 The average over z is repeated with fresh antithetic draws until its Monte-Carlo error is below the sampling error of
 the data themselves (half of it, to be safe); the network is fitted with each cell weighted by its population.
+
+In one or two dimensions a few cells of many samples resolve the density, and the network goes through their means. In
+more there must be many cells of few samples: their means are noisy, and the network that is kept is that of the epoch
+that predicts the means of held-out samples best.
 """
 
 from dataclasses import dataclass, replace
@@ -29,7 +33,9 @@ from .training import Schedule, train
 
 _BLOCK = 1 << 15
 _GROUPS = 8
-_EPOCH = 200
+_EPOCH, _SHORT_EPOCH, _PATIENCE = 200, 50, 8  # steps; and epochs without a gain on held-out samples
+_IN_CELL, _FEW_IN_CELL, _FINE = 500, 10, 1000  # samples of a cell, in up to two dimensions and in more, up to so many
+_FEW_DIMENSIONS = 2
 
 
 @dataclass(frozen=True)
@@ -48,13 +54,14 @@ class KGMM(ScoreStrategy):
         likelihood.
     cells : int, optional
         Number of cells. By default one per 500 samples, between 20 and 200, 2000 or 4000 in one, two or more
-        dimensions.
+        dimensions; in three and more one per 10 samples, up to 1000.
     hidden : tuple of int, default (128, 64)
         Widths of the hidden layers of the network.
     max_draws : int, default 32
         Largest number of antithetic pairs of noise for each sample.
     steps : int, default 2000
-        Training steps of the network.
+        Training steps of the network, at most: in three and more dimensions it is held-out samples that end the
+        training.
     calibrate : bool, default True
         Impose Stein's identity on the learned score.
     narrowest : float, default 0.1
@@ -102,12 +109,12 @@ class KGMM(ScoreStrategy):
         if level is None:
             pilot = self._partition(train, CANDIDATES[-1], key=key)
             level, choice = choose_noise_level(
-                lambda sigma: self._fit(pilot, train, sigma, 4, 800, key=key)[0],
+                lambda sigma: self._fit(pilot, train, held_out, sigma, 4, 800, key=key)[0],
                 held_out,
                 key=keys.named(key, "noise level"),
             )
         tree = self._partition(train, level, key=key)
-        score, evidence = self._fit(tree, train, level, self.max_draws, self.steps, key=key)
+        score, evidence = self._fit(tree, train, held_out, level, self.max_draws, self.steps, key=key)
         if self.noise_level is None:
             gain_key = keys.named(key, "gain")
             score, level, gain = gaussian_if_as_good(score, level, train, held_out, space, key=gain_key)
@@ -122,14 +129,26 @@ class KGMM(ScoreStrategy):
         return LearnedScore(score, level, ScoreEvidence(choice, cells=int(np.prod(density.shape))))
 
     def _partition(self, samples: Samples, sigma: float, *, key: jax.Array) -> Tree:
-        most = {1: 200, 2: 2000}.get(samples.shape[1], 4000)
-        cells = min(self.cells or int(np.clip(len(samples) // 500, 20, most)), len(samples) // 2)
         noisy = perturbed(samples, sigma, key=keys.named(key, "first draw"))
+        cells = min(self.cells or _count_cells(*samples.shape), len(samples) // 2)
         return grow_tree(noisy, cells=cells, key=keys.named(key, "tree"))
 
-    def _fit(self, tree: Tree, samples: Samples, sigma: float, max_draws: int, steps: int, *, key: jax.Array):
+    def _fit(
+        self,
+        tree: Tree,
+        samples: Samples,
+        held_out: Samples,
+        sigma: float,
+        max_draws: int,
+        steps: int,
+        *,
+        key: jax.Array,
+    ):
         means = average_noise(tree, samples, sigma, max_draws, key=keys.named(key, "draws"))
-        trained, size = _interpolate(means, MLP(self.hidden), steps, key=keys.named(key, "network"))
+        test = None
+        if samples.shape[1] > _FEW_DIMENSIONS:
+            test = average_noise(tree, held_out, sigma, max_draws, key=keys.named(key, "held-out draws"))
+        trained, size = _interpolate(means, test, MLP(self.hidden), steps, key=keys.named(key, "network"))
         return Score.trained_on(samples, scale(trained.network, size), sigma), ScoreEvidence(
             cells=tree.cells,
             draws=means.draws,
@@ -137,6 +156,13 @@ class KGMM(ScoreStrategy):
             sampling_error=means.sampling_error,
             **trained.history(),
         )
+
+
+def _count_cells(samples: int, dimension: int) -> int:
+    """Return the number of cells for so many samples: in more than two dimensions many cells of few samples."""
+    most = {1: 200, 2: 2000}.get(dimension, 4000)
+    fine = min(samples // _FEW_IN_CELL, _FINE) if dimension > _FEW_DIMENSIONS else 0
+    return int(np.clip(max(samples // _IN_CELL, fine), 20, most))
 
 
 @dataclass(frozen=True, eq=False)
@@ -149,6 +175,10 @@ class CellScores:
     draws: int
     monte_carlo_error: float
     sampling_error: float
+
+    def arrays(self, unit: float) -> tuple[jax.Array, ...]:
+        """Return centres, scores in this unit, and weights."""
+        return tuple(jnp.asarray(a, jnp.float32) for a in (self.centres, self.scores / unit, self.weights))
 
 
 def average_noise(tree: Tree, samples: Samples, sigma: float, max_draws: int, *, key: jax.Array) -> CellScores:
@@ -210,13 +240,16 @@ def _estimate_errors(draws: np.ndarray, sigma: float, width: int) -> tuple[float
     return float(np.sqrt(monte_carlo)), float(np.sqrt(max(total - monte_carlo, 0.0)))
 
 
-def _interpolate(means: CellScores, network: MLP, steps: int, *, key: jax.Array):
-    """Fit the network to the cell scores in units of their size; return both."""
+def _interpolate(means: CellScores, test: CellScores | None, network: MLP, steps: int, *, key: jax.Array):
+    """Fit the network to the cell scores in units of their size, until those of `test` are met best; return both."""
     size = float(np.sqrt(means.weights @ (means.scores**2).mean(axis=1)))
-    data = tuple(jnp.asarray(a, jnp.float32) for a in (means.centres, means.scores / size, means.weights))
-    schedule = Schedule(epochs=-(-steps // _EPOCH), steps_per_epoch=min(steps, _EPOCH), learning_rate=5e-3)
+    data, held_out = (found and found.arrays(size) for found in (means, test))
+    epoch = min(steps, _EPOCH if test is None else _SHORT_EPOCH)
+    patience = None if test is None else _PATIENCE
+    schedule = Schedule(-(-steps // epoch), epoch, learning_rate=5e-3, patience=patience)
     fresh = network.build(means.centres.shape[1], key=key)
-    return train(fresh, WeightedCells(), data, schedule, key=key, label="Fitting the network"), size
+    label = "Fitting the network"
+    return train(fresh, WeightedCells(), data, schedule, key=key, label=label, held_out=held_out), size
 
 
 @dataclass(frozen=True)
