@@ -40,3 +40,20 @@ def test_it_needs_nothing_but_the_numerical_packages(tmp_path):
     )  # fmt: skip
     assert done.returncode == 0, done.stderr[-1000:]
     assert "1 of 1 replicas that were missing are done." in done.stdout
+
+
+def test_a_learned_model_is_off_where_its_own_error_is_beyond_small():
+    small = {"cell": ["right, learned", "wells 1", 300], "true": {"probability": 0.019, "return time": 0.05}}
+    large = {"cell": ["right, learned", "wells 1", 300], "true": {"probability": 0.019, "return time": 0.3}}
+    exact = {"cell": ["right", "wells 1", 300]}
+    truths = [answer["cell"][0] for answer in verdict.split_learned([small, large, exact])]
+    assert truths == ["right, learned", verdict.LEARNED_OFF, "right"]
+
+
+def test_a_good_verdict_counts_against_it_only_above_the_size_it_states():
+    """The trend of one standard deviation is 0.96 of that of the series with the trend."""
+    runs = [{"level": "good", "detectable": {"trend": size}} for size in (0.5, 0.9, 1.0)]
+    cell = {"runs": [*runs, {"level": "usable", "detectable": {"trend": 0.5}}], "mean_largest": {}}
+    verdict.above_detectable(results := {"non-stationary | linear 1 | 300": cell})
+    counted = results["non-stationary | linear 1 | 300"]
+    assert (counted["above_detectable"], counted["above_detectable_good"]) == (3, 2)
