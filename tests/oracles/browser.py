@@ -14,6 +14,7 @@ CHROMIUM = next((p for p in map(shutil.which, ("chromium", "chromium-browser", "
 
 _WATCH = """<script>
 window.faults = [];
+for (const dialog of ["alert", "confirm", "prompt"]) window[dialog] = words => faults.push(dialog + ": " + words);
 window.addEventListener("error", e => faults.push("error: " + (e.message || (e.target && e.target.tagName))), true);
 window.addEventListener("unhandledrejection", e => faults.push("rejection: " + e.reason));
 document.addEventListener("securitypolicyviolation", e => faults.push("policy: " + e.blockedURI));

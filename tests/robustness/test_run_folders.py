@@ -2,6 +2,8 @@
 
 import fcntl
 import os
+import time
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -86,6 +88,45 @@ def test_a_run_that_ends_leaves_the_lock_of_the_next_one(tmp_path, monkeypatch):
         pass
     begun[0].__exit__(None, None, None)
     assert [p.name for p in tmp_path.iterdir()] == ["run"]
+
+
+def _fill(path, number):
+    """Try to run into a folder; two files in it say by whom."""
+    try:
+        with RunFolder(path) as folder:
+            for name in ("config.toml", "metrics.json"):
+                (folder.partial / name).write_text(str(number))
+                time.sleep(0.001)
+            if number == 0:
+                raise KeyboardInterrupt
+    except (el.ArgumentError, KeyboardInterrupt) as error:
+        return 3 if isinstance(error, KeyboardInterrupt) else 2
+    return 0
+
+
+@pytest.mark.integration
+def test_of_many_at_once_one_fills_the_folder(tmp_path):
+    """Forty rounds of five processes, one of which is interrupted: the folder is whole, and of one of them."""
+    for turn in range(40):
+        path, children = tmp_path / f"run{turn}", []
+        for number in range(5):
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # they do not use JAX
+                children.append(os.fork())
+            if children[-1] == 0:
+                try:
+                    code = _fill(path, number)
+                except BaseException:
+                    code = 1
+                os._exit(code)
+        codes = [os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) for child in children]
+        if 0 in codes:
+            assert sorted(p.name for p in path.iterdir()) == ["config.toml", "figures", "metrics.json"]
+            written = {(path / name).read_text() for name in ("config.toml", "metrics.json")}
+            assert written == {str(codes.index(0))}
+        assert codes.count(0) + codes.count(2) + codes.count(3) == 5, codes
+        assert codes.count(0) <= 1, codes
+        assert not (tmp_path / f"run{turn}.partial").exists()
 
 
 def test_a_folder_that_another_run_removes_just_now_is_made_again(tmp_path, monkeypatch):

@@ -171,11 +171,12 @@ class RunFolder:
 
 def _foreign(folder: Path) -> list[str]:
     """Return the names in a folder that no run writes there."""
-    if not folder.exists():
+    try:
+        return sorted(p.name for p in folder.iterdir() if p.name not in _OURS and not p.match(_LITTER))
+    except FileNotFoundError:
         return []
-    if not folder.is_dir():
+    except NotADirectoryError:
         return [folder.name]
-    return sorted(p.name for p in folder.iterdir() if p.name not in _OURS and not p.match(_LITTER))
 
 
 def _lock(folder: Path) -> IO[str]:
@@ -198,8 +199,8 @@ def _lock(folder: Path) -> IO[str]:
 def _open_lock(folder: Path) -> IO[str]:
     """Open the lock file; a run that ends may remove or rename the folder in between, but not again and again."""
     for _ in range(_TRIES):
-        folder.mkdir(parents=True, exist_ok=True)
-        with contextlib.suppress(FileNotFoundError):
+        with contextlib.suppress(FileNotFoundError, FileExistsError):
+            folder.mkdir(parents=True, exist_ok=True)
             return (folder / _LOCK).open("a")
     raise ArgumentError(f"Another process is writing to {folder}. Wait for it, or choose another --out.")
 
