@@ -9,7 +9,7 @@ from jaxtyping import Float
 
 from ._core import checks
 from ._core.errors import DataError
-from ._core.format import count, listed, rounded
+from ._core.format import after_number, count, listed, rounded
 from .choice import take_simplest
 from .data import TimeSeries
 from .hindcast import align
@@ -71,8 +71,8 @@ class Comparison:
         return "\n".join(lines)
 
     def __repr__(self) -> str:
-        unit = f" {self.time_unit}" if self.time_unit else ""
-        ahead = f"{count(self.starts, 'start')}, leads up to {rounded(float(self.leads[-1]))}{unit}"
+        longest = f"{rounded(float(self.leads[-1]))}{after_number(self.time_unit)}"
+        ahead = f"{count(self.starts, 'start')}, leads up to {longest}"
         words = f"best {self.best}, simplest within its error {self.simplest}"
         return f"Comparison({listed(self.names)}; {ahead}; {words})"
 

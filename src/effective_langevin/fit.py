@@ -208,15 +208,10 @@ def _support(score: ScoreStrategy, mobility: ClosureStrategy | None, series: Tim
 
 
 def _labels_of(series: TimeSeries, seed: int) -> dict[str, Any]:
-    """Return what a model keeps of its series."""
+    """Return what a model keeps of its series, and states of the data from which simulations start."""
     kept = {name: getattr(series, name) for name in ("dt", "names", "units", "time_unit", "calendar")}
-    return {**kept, "start": min(series.starts), "states": _kept_states(series, seed)}
-
-
-def _kept_states(series: TimeSeries, seed: int) -> np.ndarray:
-    """Draw the states of the data from which simulations start."""
     rows = np.random.default_rng(seed).choice(series.n_samples, min(_KEPT_STATES, series.n_samples), replace=False)
-    return series.stacked_rows()[rows]
+    return {**kept, "start": min(series.starts), "states": series.stacked_rows()[rows]}
 
 
 def _default_score(space: StateSpace) -> ScoreStrategy:

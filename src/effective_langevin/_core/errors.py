@@ -5,11 +5,16 @@ import re
 UNPRINTABLE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 
 
+def visible(text: str) -> str:
+    """Spell out characters that steer a terminal or turn the order of what follows: names come from files."""
+    return UNPRINTABLE.sub(lambda found: ascii(found[0])[1:-1], text)
+
+
 class EffectiveLangevinError(Exception):
     """Base of every error raised on purpose by this package; control characters are shown as escapes."""
 
     def __str__(self) -> str:
-        return UNPRINTABLE.sub(lambda found: ascii(found[0])[1:-1], super().__str__())
+        return visible(super().__str__())
 
 
 class ArgumentError(EffectiveLangevinError, ValueError):

@@ -19,7 +19,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from .._core.errors import ArgumentError
+from .._core.errors import ArgumentError, visible
 from .._core.progress import LOGGER
 
 if TYPE_CHECKING:
@@ -96,12 +96,12 @@ def announce(text: str) -> None:
     """Say what begins, to a person who waits at a terminal."""
     LOGGER.info("%s", text)
     if not is_quiet() and sys.stderr.isatty():
-        _write(sys.stderr, f"{_visible(text)} ...\n")
+        _write(sys.stderr, f"{visible(text)} ...\n")
 
 
 def say(text: str) -> None:
     """Print a text: as it is into a file or pipe, with lines broken between words on a terminal."""
-    text = _visible(text)
+    text = visible(text)
     _write(sys.stdout, (_wrap(text) if sys.stdout.isatty() else text) + "\n")
 
 
@@ -128,12 +128,7 @@ def complain(kind: str, text: str) -> None:
         with stream.capture() as captured:
             stream.print(f"[bold {'red' if kind == 'Error' else 'yellow'}]{kind}:[/] ", end="")
         head = captured.get()
-    _write(sys.stderr, head + _visible(in_flags(" ".join(str(text).split()))) + "\n")
-
-
-def _visible(text: str) -> str:
-    """Spell out characters that steer a terminal or turn the order of what follows: names come from files."""
-    return re.sub(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]", lambda m: repr(m[0])[1:-1], text)
+    _write(sys.stderr, head + visible(in_flags(" ".join(str(text).split()))) + "\n")
 
 
 def _write(stream: IO[str], text: str) -> None:
@@ -189,7 +184,7 @@ def show_table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> None:
     """Print a table for people."""
     table, console = Table(*head), Console()
     for row in rows:
-        table.add_row(*(escape(_visible(cell)) for cell in row))
+        table.add_row(*(escape(visible(cell)) for cell in row))
     with console.capture() as captured:
         console.print(table)
     _write(sys.stdout, captured.get())

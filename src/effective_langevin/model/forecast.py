@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Float
 
 from .._core import checks, keys
-from .._core.format import count, listed, rounded, with_unit
+from .._core.format import after_number, count, listed, rounded, with_unit
 from .._core.types import Paths, Samples, Vector
 from ..data import TimeSeries
 from ..statistics.forecast_scores import member_quantiles
@@ -123,7 +123,7 @@ class Forecast:
     def summary(self) -> str:
         """Return the forecast of the first start, as text: mean and spread at a few leads."""
         shown = np.unique(np.linspace(0, len(self.leads) - 1, 5).astype(int))
-        unit = f" {self.time_unit}" if self.time_unit else ""
+        unit = after_number(self.time_unit)
         head = f"{'lead':>12s}  " + "".join(f"{with_unit(n, u):>20s}" for n, u in zip(self.names, self.units))
         rows = [
             f"{rounded(float(self.leads[k])) + unit:>12s}  "
@@ -135,8 +135,8 @@ class Forecast:
     def __repr__(self) -> str:
         starts, members = self.values.shape[:2]
         lost = f"; {int(self.diverged.sum())} diverged" if self.diverged.any() else ""
-        unit = f" {self.time_unit}" if self.time_unit else ""
-        ahead = f"{count(len(self.leads), 'lead')} up to {rounded(float(self.leads[-1]))}{unit}"
+        longest = f"{rounded(float(self.leads[-1]))}{after_number(self.time_unit)}"
+        ahead = f"{count(len(self.leads), 'lead')} up to {longest}"
         return f"Forecast({listed(self.names)}; {count(starts, 'start')}, {count(members, 'member')}, {ahead}{lost})"
 
 

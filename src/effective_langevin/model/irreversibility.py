@@ -23,16 +23,15 @@ def produce_entropy(model: "LangevinModel", draws: analysis.Draws) -> analysis.E
     states = np.concatenate([clean + kick, clean - kick]) if model.score.noise_level else clean
     if model.fields is None:
         return analysis.entropy_production(draws, states, model.score.function.over(states).astype(float))
-    values = (_driven if model.space.rates else _moving)(model, states)
+    every = [model.fields, *model.fields.drawn()]
+    if model.space.rates:
+        values = _driven(model, every, states)
+    else:
+        values = [evaluate_fields(model.score.function, fields, states) for fields in every]
     return analysis.entropy_of_fields(*values[0], values[1:])
 
 
-def _moving(model: "LangevinModel", states: Samples) -> list[tuple[Samples, np.ndarray]]:
-    """Return nu and D at every state, and the same of each replica."""
-    return [evaluate_fields(model.score.function, fields, states) for fields in _everything(model)]
-
-
-def _driven(model: "LangevinModel", states: Samples) -> list[tuple[Samples, np.ndarray]]:
+def _driven(model: "LangevinModel", every: list[Fields], states: Samples) -> list[tuple[Samples, np.ndarray]]:
     """Return the part of the current of v that does not turn round with time, and D of v.
 
     It is [nu(x, v) - nu(x, -v) - D s_v(x, v) - D s_v(x, -v)] / 2, zero for a force of x alone beside friction.
@@ -41,13 +40,8 @@ def _driven(model: "LangevinModel", states: Samples) -> list[tuple[Samples, np.n
     mirrored = states * np.where(np.arange(states.shape[1]) < size, 1.0, -1.0)
     scores = sum(model.score.function.over(x).astype(float)[:, size:] for x in (states, mirrored))
     found = []
-    for fields in _everything(model):
+    for fields in every:
         (ahead, diffusion), (back, _) = (evaluate_fields(model.score.function, fields, x) for x in (states, mirrored))
         noise = diffusion[..., size:, size:]
         found.append((0.5 * ((ahead - back)[:, size:] - scores @ noise.T), noise))
     return found
-
-
-def _everything(model: "LangevinModel") -> list[Fields]:
-    assert model.fields is not None
-    return [model.fields, *model.fields.drawn()]

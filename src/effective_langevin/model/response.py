@@ -15,7 +15,7 @@ from jaxtyping import Float
 from scipy.interpolate import CubicSpline
 
 from .._core import checks, keys
-from .._core.format import count, listed, measured, rounded
+from .._core.format import after_number, count, listed, measured, rounded
 from .._core.types import Samples
 from ..data import TimeSeries
 from ..simulate.forcing import Forcing, tabulate_forcing
@@ -81,20 +81,14 @@ class Response:
     def summary(self) -> str:
         """Return the response at a few leads, as text."""
         shown = np.unique(np.linspace(0, len(self.leads) - 1, 4).astype(int))
-        unit = f" {self.time_unit}" if self.time_unit else ""
         lines = [repr(self)]
         for k in shown:
             for i, name in enumerate(self.names):
-                two = ((v[k, i], e[k, i]) for v, e in self._ways)
-                texts = (measured(float(value), float(error)) for value, error in two)
-                lines.append(
-                    f"  {name} at {rounded(float(self.leads[k]))}{unit}: {' (fluctuations), '.join(texts)} (simulated)"
-                )
+                one = measured(float(self.fluctuation[k, i]), float(self.fluctuation_error[k, i]))
+                other = measured(float(self.simulation[k, i]), float(self.simulation_error[k, i]))
+                lead = f"{rounded(float(self.leads[k]))}{after_number(self.time_unit)}"
+                lines.append(f"  {name} at {lead}: {one} (fluctuations), {other} (simulated)")
         return "\n".join(lines)
-
-    @property
-    def _ways(self) -> tuple[tuple[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]]:
-        return (self.fluctuation, self.fluctuation_error), (self.simulation, self.simulation_error)
 
     def __repr__(self) -> str:
         largest = f"{np.abs(self.difference).max():.1f} standard errors apart at most"

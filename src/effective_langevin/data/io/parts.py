@@ -45,7 +45,8 @@ class Part:
         if self.is_file:
             _refuse_missing(Path(self.content))
             digest = hashlib.sha256(repr(sorted(self.reading.items())).encode())
-            for path in _files_in(Path(self.content)):
+            whole = Path(self.content)
+            for path in sorted(p for p in whole.rglob("*") if p.is_file()) if whole.is_dir() else [whole]:
                 digest.update(path.name.encode())
                 with path.open("rb") as file:
                     while block := file.read(_CHUNK):
@@ -85,10 +86,6 @@ def _needed(by: str | None) -> str:
 def _refuse_missing(path: Path) -> None:
     if not path.exists():
         raise DataError(f"There is no file or folder at {path}.")
-
-
-def _files_in(path: Path) -> list[Path]:
-    return sorted(p for p in path.rglob("*") if p.is_file()) if path.is_dir() else [path]
 
 
 def _of_files(place: str, reading: Mapping[str, Any]) -> list[Part]:

@@ -13,6 +13,7 @@ from ..._core.types import LagMatrices, Matrix, Vector
 from ...statistics.symmetry_test import SymmetryTest
 from ..closure.evidence import ClosureChoice, ClosureEvidence, HeldOutCheck, MemoryChoice
 
+_RECORDS = {"closure": ClosureEvidence, "choice": ClosureChoice, "memory": MemoryChoice, "held_out": HeldOutCheck}
 Record = TypeVar("Record")
 ToPhysical = Callable[[np.ndarray], np.ndarray]
 
@@ -206,7 +207,7 @@ class MobilityEvidence:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data, ready for JSON, under flat names."""
-        nested = ("horizon", "symmetry", "partition", "agreement", "closure", "choice", "memory", "held_out", "extra")
+        nested = ("horizon", "symmetry", "partition", "agreement", *_RECORDS, "extra")
         flat = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in nested}
         for record in (self.horizon, self.partition):
             flat |= (
@@ -217,8 +218,7 @@ class MobilityEvidence:
         if self.agreement:
             flat["agreement"] = [{k: _plain(v) for k, v in vars(e).items()} for e in self.agreement.estimates]
             flat["disagreement"] = self.agreement.disagreement
-        records = {"closure": self.closure, "choice": self.choice, "memory": self.memory, "held_out": self.held_out}
-        flat |= {name: record.to_dict() for name, record in records.items() if record}
+        flat |= {name: record.to_dict() for name in _RECORDS if (record := getattr(self, name))}
         return {name: _plain(value) for name, value in {**flat, **self.extra}.items() if value is not None}
 
     @classmethod
@@ -237,10 +237,8 @@ class MobilityEvidence:
         if "agreement" in state:
             rows = tuple(_read(Estimate, row) for row in state["agreement"])
             nested["agreement"] = Agreement(rows, state.get("disagreement", ""))
-        records = {"closure": ClosureEvidence, "choice": ClosureChoice, "memory": MemoryChoice}
-        records |= {"held_out": HeldOutCheck}
-        nested |= {name: record.from_dict(state[name]) for name, record in records.items() if name in state}
-        outer = {name: value for name, value in state.items() if name not in ("horizon", "agreement", *records)}
+        nested |= {name: record.from_dict(state[name]) for name, record in _RECORDS.items() if name in state}
+        outer = {name: value for name, value in state.items() if name not in ("horizon", "agreement", *_RECORDS)}
         return replace(_read(cls, outer), **nested)
 
     def summary(self) -> str:
