@@ -8,6 +8,7 @@ regression uses the data as they are. Noise on its inputs would flatten nu, and 
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from math import comb
 
 import numpy as np
@@ -19,33 +20,12 @@ from ...statistics.lags import lagged_moments
 from ...statistics.resampling import simplest_of_best
 from ...statistics.velocities import differentiate, trim
 from .polynomials import PolynomialCurrent, monomials
+from .weak_moments import FunctionRows
 
 _RIDGES = (1e-10, 1e-7, 1e-5, 1e-3)
 _MOST_TERMS = 220
 _LARGEST_DEGREE = 5
 _EXACT = 1e-6  # share of < v^2 > below which a further degree is not asked for
-
-
-@dataclass(frozen=True, eq=False)
-class _Features:
-    """Monomials of the states, their scores, and their velocities, side by side; made where rows are asked for."""
-
-    states: Samples
-    scores: Samples
-    velocities: Samples
-    degree: int
-
-    def __len__(self) -> int:
-        return len(self.states)
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        size = self.states.shape[1]
-        return len(self.states), comb(size + self.degree, size) + 2 * size
-
-    def __getitem__(self, rows: slice) -> Samples:
-        parts = monomials(self.states[rows].astype(float), self.degree), self.scores[rows], self.velocities[rows]
-        return np.concatenate(parts, axis=1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,7 +64,8 @@ class CurrentRegression:
         size = states[0].shape[1]
         terms = _most_terms(sum(map(len, states)))
         most = degree or max(d for d in range(1, _LARGEST_DEGREE + 1) if d == 1 or comb(size + d, d) <= terms)
-        features = [_Features(*part, most) for part in zip(states, scores, velocities) if len(part[0])]
+        width, parts = comb(size + most, size) + 2 * size, zip(states, scores, velocities)
+        features = [FunctionRows(partial(_features, most), width, *part) for part in parts if len(part[0])]
         moments = lagged_moments(features, features, [0], groups)
         found = cls(moments.sums[:, 0], moments.pairs[:, 0], size, most, 0.0, np.zeros((0, 0)))
         return found._choose(degree)
@@ -151,6 +132,11 @@ class CurrentRegression:
 
     def _held_out(self, degree: int, ridge: float) -> Vector:
         return np.array([self._squares(degree, ridge, g).mean() for g in range(len(self.pairs))])
+
+
+def _features(degree: int, x: Samples, score: Samples, velocity: Samples) -> Samples:
+    """Monomials of the states, their scores, and their velocities, side by side."""
+    return np.concatenate([monomials(x, degree), score, velocity], axis=1)
 
 
 def _most_terms(samples: int) -> int:

@@ -131,7 +131,7 @@ def _raised(powers: tuple[int, ...], i: int, by: int = 1) -> tuple[int, ...]:
     return (*powers[:i], powers[i] + by, *powers[i + 1 :])
 
 
-class _Rows:
+class FunctionRows:
     """Functions of the samples, evaluated some rows ahead of where they are asked for."""
 
     def __init__(self, function: Callable[..., Samples], width: int, x: Samples, *beside: Samples | None):
@@ -184,10 +184,10 @@ class WeakMoments:
         functions = EarlierFunctions(size, max(diffusion, current + 1), diffusion + 1, known is not None)
         parts = list(zip(series.segments, scores, known or [None] * len(scores)))
         width, tests = len(exponents(size, degree + 2)), len(exponents(size, degree))
-        later = [_Rows(lambda x: _tempered(x, degree + 2), width, x) for x in series.segments]
-        earlier = [_Rows(functions.evaluate, len(functions), *part) for part in parts]
+        later = [FunctionRows(lambda x: _tempered(x, degree + 2), width, x) for x in series.segments]
+        earlier = [FunctionRows(functions.evaluate, len(functions), *part) for part in parts]
         plain = len(exponents(size, functions.plain)) + size
-        beside = [_Rows(lambda x, s: _beside(x, s, functions.plain), plain, x, s) for x, s, _ in parts]
+        beside = [FunctionRows(lambda x, s: _beside(x, s, functions.plain), plain, x, s) for x, s, _ in parts]
         groups = int(np.clip(series.n_samples // _SAMPLES_PER_GROUP, *_GROUPS))
         return cls(
             functions,
