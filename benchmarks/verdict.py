@@ -50,8 +50,8 @@ REPLICAS = {
     "blurred": (40, 40, 5),
     "noisy": (40, 40, 5),
 }
-SHORT_REPLICAS, CHUNK = 40, 5
-SEEDS, SEEDED = 3, 2  # seeds of one replica, and replicas that are repeated with them
+SHORT_REPLICAS, CHUNK = 40, 4
+SEEDS, SEEDED = 3, 1  # seeds of one replica, and replicas that are repeated with them
 MEASURED = ("probability", "covariance", "correlation time", "correlation", "mean squared increment", "return time")
 EXACT = 20_000  # effective samples of the exact process that learned models are compared with
 TREND_SEEN = TREND / np.sqrt(1 + TREND**2 / 12)  # in standard deviations of the series with the trend
