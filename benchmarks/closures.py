@@ -1,11 +1,12 @@
-"""Closures that depend on the state: `python -m benchmarks.closures [CASE ...]`.
+"""Closures that depend on the state: `python -m benchmarks.closures [CASE ...] [--closure NAME] [--seeds N ...]`.
 
 Learns each reference system with a constant mobility and with `StateDependent`, from one series, and writes what both
-reach to `benchmarks/results/closures.json`. Errors of fields are relative, in the mean square over the data.
+reach to `benchmarks/results/closures.json`. Errors of fields are relative, in the mean square over the data. With
+`--seeds`, series and fits of other seeds go to `closures_seeds.json`.
 """
 
+import argparse
 import json
-import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -19,6 +20,8 @@ from effective_langevin.cli.demo import DEMOS
 from effective_langevin.execution.compilation import keep_compiled_programs
 
 RESULTS = Path(__file__).parent / "results" / "closures.json"
+OTHER_SEEDS = RESULTS.with_name("closures_seeds.json")
+CLOSURES = {"constant": el.IntegratedResponse(), "state-dependent": el.StateDependent()}
 MEASURED = ("acf_rmse", "covariance_error", "pdf_kl_mean", "increment_error", "stein_error")
 STATES = 4000
 REACH = 50
@@ -29,18 +32,18 @@ class Case:
     """A system, its series, and how it is learned."""
 
     system: Any
-    series: Callable[[], el.TimeSeries]
+    series: Callable[[int], el.TimeSeries]
     score: Any = None
     symmetry: Any = None
     validation: Any = None
 
 
-def _simulated(system: Any, samples: int, dt: float, members: int, seed: int = 1) -> Case:
-    return Case(system, lambda: system.simulate(samples / members * dt, dt=dt, members=members, seed=seed))
+def _simulated(system: Any, samples: int, dt: float, members: int) -> Case:
+    return Case(system, lambda seed: system.simulate(samples / members * dt, dt=dt, members=members, seed=seed))
 
 
 def _demo(demo: Any) -> Case:
-    return Case(demo.system, lambda: demo.series(0), demo.score, demo.symmetry, dict(demo.validation))
+    return Case(demo.system, lambda seed: demo.series(seed - 1), demo.score, demo.symmetry, dict(demo.validation))
 
 
 CASES = {
@@ -50,22 +53,24 @@ CASES = {
     "lorenz63 without noise": _simulated(el.systems.StochasticLorenz63(noise=0.0), 1_000_000, 0.01, 100),
     **{f"limit cycle {h}": _simulated(el.systems.NoisyLimitCycle(), 400_000, h, 40) for h in (0.05, 0.1, 0.2)},
     **{f"affine noise {h}": _simulated(el.systems.AffineNoise(), 1_000_000, h, 100) for h in (0.02, 0.05, 0.1)},
+    "square root": _simulated(el.systems.CoxIngersollRoss(), 600_000, 0.1, 60),
     "driven ring": _simulated(el.systems.DrivenRing(), 600_000, 0.1, 20),
     "ks-small": _demo(DEMOS["kuramoto-sivashinsky"]),
 }
 
 
-def measure(case: Case) -> dict[str, Any]:
-    """Return the metrics of both closures, and the errors of the fields where the exact ones are known."""
-    series = case.series()
-    strategies = {"constant": el.IntegratedResponse(), "state-dependent": el.StateDependent()}
+def measure(case: Case, closures: list[str], seed: int = 1) -> dict[str, Any]:
+    """Return the metrics of these closures, and the errors of the fields where the exact ones are known."""
+    series = case.series(seed)
     found: dict[str, Any] = {}
-    for name, mobility in strategies.items():
+    for name in closures:
         started = time.monotonic()
-        model = el.fit(series, score=case.score, mobility=mobility, symmetry=case.symmetry, seed=1, check="off")
+        model = el.fit(
+            series, score=case.score, mobility=CLOSURES[name], symmetry=case.symmetry, seed=seed, check="off"
+        )
         seconds = {"fit_seconds": time.monotonic() - started}
         started = time.monotonic()
-        result = el.validate(model, series, seed=2, **(case.validation or {}))
+        result = el.validate(model, series, seed=seed + 1, **(case.validation or {}))
         seconds["validation_seconds"] = time.monotonic() - started
         measured = {k: float(v) for k, v in result.metrics.items() if k.startswith(MEASURED)}
         measured["mean_acf_rmse"] = _mean_acf_error(series, result.paths)
@@ -122,15 +127,25 @@ def _mean_acf(series: el.TimeSeries) -> np.ndarray:
     return (curves / curves[0]).mean(axis=1)
 
 
-def main(names: list[str]) -> None:
+def main() -> None:
     """Measure the cases named, or all that run on a CPU, and keep what was measured before."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("cases", nargs="*", metavar="CASE", help=", ".join(CASES))
+    parser.add_argument("--closure", choices=CLOSURES, help="measure this one alone")
+    parser.add_argument("--seeds", type=int, nargs="+", help="of other series and fits, kept apart; the usual one is 1")
+    given = parser.parse_args()
     keep_compiled_programs()
-    results = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
-    for name in names or [name for name in CASES if not name.startswith("ks")]:
-        results[name] = measure(CASES[name])
-        print(json.dumps({name: results[name]}, indent=1), flush=True)
-        RESULTS.write_text(json.dumps(results, indent=1) + "\n")
+    path = OTHER_SEEDS if given.seeds else RESULTS
+    results = json.loads(path.read_text()) if path.exists() else {}
+    closures = [given.closure] if given.closure else list(CLOSURES)
+    for name in given.cases or [name for name in CASES if not name.startswith("ks")]:
+        for seed in given.seeds or [1]:
+            label = f"{name}, seed {seed}" if given.seeds else name
+            found = {**results.get(label, {}), **measure(CASES[name], closures, seed)}
+            results[label] = {closure: found[closure] for closure in CLOSURES if closure in found}
+            print(json.dumps({label: results[label]}, indent=1), flush=True)
+            path.write_text(json.dumps(results, indent=1) + "\n")
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    main()
