@@ -10,9 +10,10 @@ from jaxtyping import Float
 from .estimate.closure.evidence import Candidate, ClosureChoice
 from .estimate.closure.state_dependent import StateDependent
 from .estimate.mobility import IntegratedResponse
-from .estimate.mobility.base import ClosureStrategy
+from .estimate.mobility.base import ClosureFit, ClosureStrategy
 from .forecast_skill import Forecasts
 from .held_out import LEAST_INDEPENDENT, Trials
+from .statistics.joint_tests import StudentNull
 from .statistics.resampling import simplest_of_best
 
 # Simplest first.
@@ -23,6 +24,7 @@ CLOSURES: dict[str, ClosureStrategy] = {
     "both": StateDependent(),
 }
 _GROUPS = 20
+_WORSE_CHANCE = 0.01  # of an alarm about a field whose forecasts are as good as those of simpler closures, at most
 
 
 def choose_closure(trials: Trials) -> tuple[ClosureStrategy, ClosureChoice]:
@@ -38,14 +40,58 @@ def choose_closure(trials: Trials) -> tuple[ClosureStrategy, ClosureChoice]:
     if kind == "constant":
         reason = "on stretches left out, no current and no diffusion that depends on the state predicts better"
         return CLOSURES["constant"], ClosureChoice("constant", reason)
-    simpler = ["constant", "current", "diffusion"] if kind == "both" else ["constant"]
-    tried = {**{name: CLOSURES[name] for name in simpler}, kind: CLOSURES["both"]}
+    tried = {**{name: CLOSURES[name] for name in _simpler(kind)}, kind: CLOSURES["both"]}
+    choice = _compare(trials, tried)
+    trials.equate(CLOSURES[choice.kind], tried[choice.kind])
+    return CLOSURES[choice.kind], choice
+
+
+def check_support(trials: Trials, strategy: ClosureStrategy, found: ClosureFit) -> ClosureChoice | None:
+    """Compare the forecasts of fields that were asked for with those of simpler closures, on held-out stretches.
+
+    None where there is nothing to compare: for a constant mobility, for hidden variables, and for currents that are
+    learned from velocities, which are chosen on stretches left out.
+    """
+    closure = found.mobility.evidence.closure
+    if not isinstance(strategy, StateDependent) or not closure or closure.kind == "constant" or trials.space.hidden:
+        return None
+    if trials.independent < LEAST_INDEPENDENT:
+        return ClosureChoice(closure.kind, "it was asked for", asked=True, few=trials.independent)
+    closure = trials.close(strategy).mobility.evidence.closure if closure.from_correlations else None
+    if closure is None or closure.kind == "constant":
+        return None
+    parts = {"current": replace(strategy, diffusion=False), "diffusion": replace(strategy, current=False)}
+    simpler = {name: parts.get(name, CLOSURES["constant"]) for name in _simpler(closure.kind)}
+    tried = _compare(trials, {**simpler, closure.kind: strategy})
+    return replace(tried, kind=closure.kind, reason="it was asked for", asked=True, better=_better(tried, closure.kind))
+
+
+def _better(found: ClosureChoice, kind: str) -> str:
+    """Return the closure whose forecasts are better than those of a richer kind beyond chance; empty if none is."""
+    known = {tried.kind: tried for tried in found.candidates}
+    best = min(known, key=lambda name: known[name].loss)
+    asked = known[kind]
+    if best == kind or not np.isfinite(known[best].loss):
+        return ""
+    groups = min(_GROUPS, found.starts)
+    chance = StudentNull(groups, len(known) - 1).chance(asked.excess / max(asked.standard_error, 1e-12))
+    return best if chance < _WORSE_CHANCE or not np.isfinite(asked.loss) else ""
+
+
+def _simpler(kind: str) -> list[str]:
+    """Return the closures that are simpler than one kind."""
+    return ["constant", "current", "diffusion"] if kind == "both" else ["constant"]
+
+
+def _compare(trials: Trials, tried: Mapping[str, ClosureStrategy]) -> ClosureChoice:
+    """Forecast held-out stretches with every closure, simplest first; those whose members diverge are out."""
     ensembles = dict(zip(tried, trials.forecast(*tried.values())))
     forecasts = cast(Forecasts, trials.forecasts)
     choice = take_simplest({name: forecasts.scores(found) for name, found in ensembles.items() if found is not None})
-    trials.equate(CLOSURES[choice.kind], tried[choice.kind])
+    known = {candidate.kind: candidate for candidate in choice.candidates}
+    candidates = tuple(known.get(name, Candidate(name, np.inf, np.inf, 0.0)) for name in tried)
     lags = tuple(float(lag * trials.series.dt) for lag in forecasts.lags)
-    return CLOSURES[choice.kind], replace(choice, lags=lags, starts=len(forecasts.states))
+    return replace(choice, lags=lags, starts=len(forecasts.states), candidates=candidates)
 
 
 def _why_constant(trials: Trials) -> str:

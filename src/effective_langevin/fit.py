@@ -16,7 +16,7 @@ import numpy as np
 from ._core import checkpoints, checks, keys, progress
 from ._core.errors import DataError, EstimateWarning
 from ._core.matrices import singular_refused
-from .choice import CLOSURES, choose_closure
+from .choice import CLOSURES, check_support, choose_closure
 from .data import Standardizer, TimeSeries
 from .data.angles import unfold
 from .data.io import as_series
@@ -91,7 +91,9 @@ def fit(
         short, or lag 0 in doubt. The command line always does it.
     compare_estimators : bool, default True
         Compare the estimators of a constant mobility at dt, 2 dt and 4 dt, and warn if they disagree: about half of the
-        time of a small fit with a constant mobility. The result is `model.mobility.evidence.agreement`.
+        time of a small fit with a constant mobility. The result is `model.mobility.evidence.agreement`. For fields that
+        were asked for and found from correlations, compare their forecasts of held-out stretches with those of simpler
+        closures, and warn if they are worse. The result is `model.mobility.evidence.choice`.
     seed : int, default 0
         Same seed, same bits on the same device.
     show_progress : bool, default False
@@ -130,7 +132,7 @@ def fit(
     checks.offers("symmetry", symmetry, "blocks", "Translations()")
     space = StateSpace.of(series, symmetry)
     check_memory(asked, series, space, mobility)
-    trial = partial(fit, preprocess=preprocess, score=score, check="off", seed=seed)
+    trial = partial(fit, preprocess=preprocess, score=score, check="off", compare_estimators=False, seed=seed)
     own, remembered = choose_memory(asked, observed, series, diagnosis, mobility, trial)
     transform, series, space = remember(own, transform, series, space)
     score, mobility = score or _default_score(space), closure_with(own, mobility)
@@ -180,13 +182,18 @@ def _learn(
         tick(1)
         closure = mobility.close(series, learned, space, key=key)
         tick(1)
-        asked = with_agreement and not closure.fields
-        agreement = cross_check(series, learned, closure.mobility, space) if asked else None
+        agreement = None
+        if with_agreement and not closure.fields:
+            agreement = cross_check(series, learned, closure.mobility, space)
+        elif with_agreement and choice is None:
+            choice = check_support(trials, mobility, closure)
         tick(1)
         checked = check_by_forecasts(trials, mobility) if with_check else None
         tick(1)
     if agreement and agreement.disagreement:
         warnings.warn(agreement.disagreement, EstimateWarning, stacklevel=3)
+    if choice and (doubt := choice.doubt()):
+        warnings.warn(f"{doubt} Use {choice.advice()}", EstimateWarning, stacklevel=3)
     found = {"symmetry": respected, "agreement": agreement, "choice": choice, "held_out": checked}
     return learned, closure.with_evidence(**found), mobility
 

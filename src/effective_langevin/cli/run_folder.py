@@ -217,7 +217,7 @@ def record_model(model: LangevinModel) -> dict[str, Any]:
     found = {"names": model.names, "dt": model.dt, "time_unit": model.time_unit}
     settings = dict(model.provenance)
     told = ("samples", "segments", "dropped", "sha256", "source", "forced")
-    if model.mobility.evidence.choice:
+    if (choice := model.mobility.evidence.choice) and not choice.asked:
         told += ("mobility",)  # it was chosen, and a repeated run chooses again
     if model.mobility.evidence.memory:
         found["memory"], settings["memory"] = settings["memory"], "auto"

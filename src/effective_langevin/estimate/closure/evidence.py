@@ -87,11 +87,43 @@ class Choice(ABC):
 
 @dataclass(frozen=True)
 class ClosureChoice(Choice):
-    """Which kind of closure was taken, and why."""
+    """Which kind of closure was taken, and why.
+
+    `asked` tells that it was asked for and not chosen. `better` is then the simpler kind whose held-out forecasts are
+    better beyond chance; empty where there is none, and where nothing could be compared. `few` is the number of
+    independent samples where they are too few for a comparison.
+    """
+
+    asked: bool = False
+    better: str = ""
+    few: float | None = None
 
     @staticmethod
     def describe(kind: str) -> str:
         return KINDS[kind]
+
+    def doubt(self) -> str:
+        """Say that the data do not support the closure that was asked for; empty where they do, or do not tell."""
+        if self.asked and self.few:
+            words = f"The series has about {self.few:.0f} independent samples, too few to show on stretches held out"
+            return f"{words} that {KINDS[self.kind]} is better than a constant mobility."
+        if not self.better:
+            return ""
+        taken = next(tried for tried in self.candidates if tried.kind == self.kind)
+        simpler = KINDS[self.better].replace(", without a current", "")
+        words = f"On stretches held out, the forecasts with {KINDS[self.kind]} are worse than those with {simpler}"
+        if not isfinite(taken.loss):
+            return f"{words}: members diverged."
+        by = plus_minus(taken.excess, taken.standard_error)
+        return f"{words}: their mean energy score is higher by {by}, in units of that of a constant mobility."
+
+    def advice(self) -> str:
+        """Name the strategy that the data support."""
+        strategy = {
+            "current": "`mobility=el.StateDependent(diffusion=False)`",
+            "diffusion": "`mobility=el.StateDependent(current=False)`",
+        }.get(self.better, "`mobility=el.IntegratedResponse()` (`--mobility integrated-response`)")
+        return f"{strategy}, or leave `mobility` out: the fit chooses."
 
 
 @dataclass(frozen=True)
@@ -169,6 +201,11 @@ class ClosureEvidence:
     current_error_se: float | None = None
     explained: tuple[float, ...] | None = None
     white: bool | None = None
+
+    @property
+    def from_correlations(self) -> bool:
+        """Whether the fields were found from correlations at several lags, without velocities."""
+        return self.current_by == "the weak form"
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data, ready for JSON."""

@@ -188,6 +188,18 @@ def held_out(validation: "Validation") -> Finding | None:
     return Finding("held-out forecasts", "note" if smooth else "warning", meaning, advice, numbers, p=found.p)
 
 
+def support(validation: "Validation") -> Finding | None:
+    """Held-out forecasts speak against the fields that were asked for, with a chance of at most 1 % if they are right.
+
+    A fit that chooses its closure has taken the simplest of the good ones.
+    """
+    found = validation.model.mobility.evidence.choice
+    if found is None or not found.asked or not (doubt := found.doubt()):
+        return None
+    tried = {t.kind: Quantity(t.excess, t.standard_error) for t in found.candidates if np.isfinite(t.excess)}
+    return Finding("closure", "warning", doubt, f"`el.fit` with {found.advice()}", tried)
+
+
 def denoised(validation: "Validation") -> Finding | None:
     """Simulated states were denoised."""
     score = validation.model.score
@@ -283,6 +295,7 @@ NOTES = (
     forced,
     moving,
     held_out,
+    support,
     state_dependence,
     variables,
     angles,
