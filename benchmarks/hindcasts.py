@@ -1,7 +1,7 @@
 """Hindcasts of measured series: `python -m benchmarks.hindcasts DATA [NAME ...]`.
 
 Each series is learned from its first 70 % and forecast over the rest, against climatology, persistence and a linear
-inverse model of the same variables (with the same delay and without the same season). What is found goes to
+inverse model of the same variables (with the same memory and without the same season). What is found goes to
 `benchmarks/results/hindcasts.json`. DATA is the folder of the series, which are not part of this package.
 """
 
@@ -20,7 +20,7 @@ from effective_langevin.execution.compilation import keep_compiled_programs
 RESULTS = Path(__file__).parent / "results" / "hindcasts.json"
 HELD_OUT = 0.3
 DELAY, SEASON = el.preprocess.DelayEmbedding([1]), el.preprocess.RemoveSeasonalCycle(12)
-LINEAR = {"score": el.Gaussian(), "mobility": el.LogCorrelation()}
+MEMORY = {"memory": "delays:1"}
 
 
 @dataclass(frozen=True)
@@ -32,15 +32,17 @@ class Case:
     variables: list[str] | None = None
     preprocess: Any = None
     options: dict[str, Any] = field(default_factory=dict)
+    members: int = 999
 
 
 _DAYS, _MONTHS = (1, 2, 3, 5, 10, 20, 30), (1, 2, 3, 6, 9, 12)
 _ENSO: dict[str, Any] = {"leads": _MONTHS, "variables": ["Nino34", "WWV"]}
 CASES = {
-    "NAO, no delay": Case("nao_daily.npz", _DAYS),
-    "NAO": Case("nao_daily.npz", _DAYS, preprocess=DELAY),
-    "ENSO": Case("enso_xro.npz", preprocess=[SEASON, DELAY], **_ENSO),
-    "ENSO, Gaussian": Case("enso_xro.npz", preprocess=[SEASON, DELAY], options=LINEAR, **_ENSO),
+    "NAO, no memory": Case("nao_daily.npz", _DAYS, members=199),
+    "NAO, delay": Case("nao_daily.npz", _DAYS, preprocess=DELAY, members=199),
+    "NAO": Case("nao_daily.npz", _DAYS, options=MEMORY, members=199),
+    "ENSO, delay": Case("enso_xro.npz", preprocess=[SEASON, DELAY], **_ENSO),
+    "ENSO": Case("enso_xro.npz", preprocess=SEASON, options=MEMORY, **_ENSO),
 }
 
 
@@ -50,7 +52,7 @@ def measure(series: el.TimeSeries, case: Case) -> dict[str, Any]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         model = el.fit(train, preprocess=case.preprocess, seed=1, check="off", **case.options)
-        found = el.hindcast(model, test, case.leads, train=train, members=99, seed=2)
+        found = el.hindcast(model, test, case.leads, train=train, members=case.members, seed=2)
     ratios = {way: found.ratio(way) for way in ("linear", "climatology", "persistence")}
     choice = model.mobility.evidence.choice
     linear = ratios["linear"]

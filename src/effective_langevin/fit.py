@@ -28,11 +28,11 @@ from .data.suitability import find_unsuited, refuse_dependent
 from .diagnose import Diagnosis, diagnose
 from .estimate.mobility.base import ClosureFit, ClosureStrategy
 from .estimate.mobility.cross_check import cross_check
-from .estimate.score import KGMM, DenoisingScore, ScoreFit, ScoreStrategy, estimate_score
+from .estimate.score import KGMM, DenoisingScore, Gaussian, ScoreFit, ScoreStrategy, estimate_score
 from .estimate.space import StateSpace
 from .estimate.symmetry import NoSymmetry, Symmetry, check_symmetry
 from .execution.compilation import note_shape
-from .held_out import Trials, check_by_forecasts
+from .held_out import LEAST_INDEPENDENT, Trials, check_by_forecasts, count_independent
 from .memory import Memory, as_memory, check_memory, choose_memory, closure_with, name_memory, remember, units_of
 from .model import LangevinModel
 
@@ -135,7 +135,7 @@ def fit(
     trial = partial(fit, preprocess=preprocess, score=score, check="off", compare_estimators=False, seed=seed)
     own, remembered = choose_memory(asked, observed, series, diagnosis, mobility, trial)
     transform, series, space = remember(own, transform, series, space)
-    score, mobility = score or _default_score(space), closure_with(own, mobility)
+    score, mobility = score or _default_score(series, space), closure_with(own, mobility)
     if not _support(score, mobility, series, space):
         transform, series = embed_after(transform, series)
         space = StateSpace.of(series, symmetry)
@@ -221,13 +221,16 @@ def _labels_of(series: TimeSeries, seed: int) -> dict[str, Any]:
     return {**kept, "start": min(series.starts), "states": series.stacked_rows()[rows]}
 
 
-def _default_score(space: StateSpace) -> ScoreStrategy:
+def _default_score(series: TimeSeries, space: StateSpace) -> ScoreStrategy:
     """KGMM in a few dimensions, where it supports the angles if there are any; a denoising network otherwise.
 
-    With delays the network learns the current, too: it stays small beside the thin set that the states lie on.
+    With delays the network learns the current, too: it stays small beside the thin set that the states lie on. Its
+    width is not chosen, so that nothing tells it from noise in a short record: that has a Gaussian score.
     """
     if space.hidden and not space.rates:
-        return DenoisingScore(noise_level=_WITH_DELAYS)
+        centre = series.excerpt().stacked().mean(axis=0)
+        enough = count_independent(series.excerpt().map(lambda x: x - centre)) >= LEAST_INDEPENDENT
+        return DenoisingScore(noise_level=_WITH_DELAYS) if enough else Gaussian()
     return KGMM() if space.dimension <= _KGMM_DIMENSIONS and KGMM().supports(space) else DenoisingScore()
 
 

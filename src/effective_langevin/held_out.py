@@ -27,6 +27,11 @@ _LEAST_SIGNAL = 0.01  # share of the variance that a forecast must foresee for i
 _SPREAD_TO_SHARE = 0.44  # change of the share within the range of ten draws from a normal law, per relative spread
 
 
+def count_independent(series: TimeSeries) -> float:
+    """Return the number of independent samples of the slowest variable of a series of mean zero."""
+    return series.n_samples * series.dt / (2 * integral_times(series.segments, series.dt).max())
+
+
 class Trials:
     """Closures without the held-out stretches of a standardised series, each inferred and simulated once.
 
@@ -55,8 +60,7 @@ class Trials:
     @cached_property
     def independent(self) -> float:
         """Number of independent samples of the slowest variable."""
-        times = integral_times(self.series.segments, self.series.dt)
-        return self.series.n_samples * self.series.dt / (2 * times.max())
+        return count_independent(self.series)
 
     def close(self, strategy: ClosureStrategy) -> ClosureFit:
         """Infer a closure without the held-out stretches; the one that is taken in the end warns for itself."""

@@ -28,10 +28,11 @@ from .statistics.forecast_scores import (
     squared_errors_of_mean,
 )
 from .statistics.integral_time import error_groups
-from .statistics.resampling import bootstrap
+from .statistics.resampling import moving_blocks, scatter_of_draws
 
 _BINS = 10
 _FEWEST = 8
+_CELLS = 8  # groups of starts in a block
 
 ByLead = Float[np.ndarray, "lead var"]
 
@@ -86,7 +87,7 @@ class Hindcast:
     """Scores by way of forecasting: `model`, `climatology`, `persistence` and `linear` (linear inverse model).
 
     `unit` (var,) is the spread of each variable, in which scores of several variables are pooled. `level` is that of
-    the band whose coverage is counted.
+    the band whose coverage is counted. Errors come from `blocks` blocks of consecutive groups of starts.
     """
 
     scores: Mapping[str, ForecastScores]
@@ -98,11 +99,12 @@ class Hindcast:
     starts: int
     members: int
     diverged: int
+    blocks: int
 
     def ratio(self, reference: str = "linear", score: str = "crps", *, variable: str | None = None) -> SkillRatio:
         """Return the score of the model over that of a reference: below one, the model is better.
 
-        Errors come from blocks of consecutive starts, drawn with replacement.
+        Errors come from blocks of consecutive starts that begin anywhere, drawn with replacement.
 
         Parameters
         ----------
@@ -130,10 +132,9 @@ class Hindcast:
         def ratio(counts: np.ndarray) -> np.ndarray:
             return (counts @ ours / (counts @ theirs)) ** (1 / power)
 
-        drawn = bootstrap(ratio, len(ours), draws=1000)
+        drawn = ratio(moving_blocks(len(ours), self.blocks, draws=1000))
         low, high = np.quantile(drawn, (0.025, 0.975), axis=0)
-        groups = len(ours)
-        return SkillRatio(ratio(np.ones(groups)), drawn.std(axis=0) * np.sqrt(groups / (groups - 1)), low, high)
+        return SkillRatio(ratio(np.ones(len(ours))), scatter_of_draws(drawn, self.blocks), low, high)
 
     def plot(self, ax: Any = None) -> Any:
         """Draw the scores of all ways to forecast against the lead, and the coverage of the bands.
@@ -260,7 +261,8 @@ def hindcast(
     outcome = np.stack([seen[rows + step] for step in steps], axis=1)
     learned = own if train is None else model.to_model_variables(train)
     learned = [model.standardizer.to_standard(segment) for segment in learned.segments]
-    groups = error_groups([segment - seen.mean(axis=0) for segment in series.segments], series.dt)
+    blocks = error_groups([segment - seen.mean(axis=0) for segment in series.segments], series.dt)
+    groups = blocks * max(1, min(_CELLS, len(rows) // blocks))
     scores, lost = {}, 0
     for way, propagate in _references(learned).items():
         size = 1 if way == "persistence" else members
@@ -269,7 +271,7 @@ def hindcast(
         scores[way] = _score(found, outcome, groups, level)
     unit = seen.std(axis=0)
     labels = (steps * model.dt, series.names, series.time_unit, unit, level)
-    return Hindcast(scores, *labels, len(rows), members, lost)
+    return Hindcast(scores, *labels, len(rows), members, lost, min(blocks, len(rows)))
 
 
 def align(model: LangevinModel, series: TimeSeries) -> tuple[TimeSeries, Samples]:

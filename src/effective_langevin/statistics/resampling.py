@@ -62,6 +62,17 @@ def drawn_weights(groups: int, draws: int = 200, seed: int = 0) -> Float[np.ndar
     return np.random.default_rng(seed).multinomial(groups, np.full(groups, 1 / groups), draws).astype(float)
 
 
+def moving_blocks(cells: int, blocks: int, draws: int = 200, seed: int = 0) -> Float[np.ndarray, "draw cell"]:
+    """How often each cell counts when as many blocks of consecutive cells are drawn as fill the record.
+
+    A block begins at any cell, and goes on from the last to the first: of a few blocks there are then more than a few.
+    """
+    length = cells // blocks
+    first = np.random.default_rng(seed).integers(cells, size=(draws, blocks))
+    drawn = (first[..., None] + np.arange(length)).reshape(draws, -1) % cells
+    return np.array([np.bincount(row, minlength=cells) for row in drawn], float)
+
+
 def critical(groups: int, tests: int = 1, chance: float = FALSE_ALARM) -> float:
     """Return how many jackknife errors a deviation must exceed to be real (Student's law, Bonferroni over `tests`)."""
     return float(stdtrit(groups - 1, 1 - chance / (2 * max(tests, 1))))

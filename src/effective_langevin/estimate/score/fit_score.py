@@ -154,7 +154,7 @@ def estimate_score(
     learned = LearnedScore.from_result(strategy.learn(*given, space=space, key=learn_key, **moving))
     score, level, evidence = learned.function, learned.noise_level, learned.evidence
     evidence = replace(evidence, extra={**evidence.extra, **looked_at})
-    if strategy.calibrate:
+    if strategy.calibrate and not (evidence.gain_over_gaussian and evidence.gain_over_gaussian.gaussian_used):
         stein = stein_matrix(score.over, train, level, key=keys.named(key, "calibration"), tests=tests)
         score = score.scaled_by(calibration_matrix(space.symmetry.project(stein)))
         evidence = replace(evidence, stein_before_calibration=tuple(map(tuple, stein.tolist())))

@@ -14,7 +14,9 @@ import numpy as np
 
 from ..._core import progress
 from ..._core.types import Samples
+from ...data.lazy import joined
 from ...execution.compilation import soon_compiled
+from ...statistics.integral_time import integral_times
 from ...statistics.resampling import simplest_of_best
 from ..space import StateSpace
 from .evidence import GainOverGaussian, NoiseLevelChoice
@@ -53,14 +55,25 @@ def gaussian_if_as_good(
 ) -> tuple[Score, float, GainOverGaussian]:
     """Return the learned score, or the Gaussian one, at width 0, unless the former is better by two standard errors.
 
-    A short series cannot tell a density from a Gaussian one, and what a network then learns is noise.
+    A short series cannot tell a density from a Gaussian one, and what a network then learns is noise. Both are compared
+    on samples that neither has seen. The Gaussian score that is returned knows all samples: it has nothing to choose.
     """
     test = _draw(held_out, key)
-    gaussian = Score.linear(np.linalg.inv(space.symmetry.project(covariance_matrix(train, _NOTHING))))
-    gain = np.asarray(score_matching_loss(gaussian, test, key) - score_matching_loss(score, test, key), float)
-    mean, error = float(gain.mean()), float(gain.std() / np.sqrt(len(gain)))
+
+    def gaussian(samples: Samples) -> Score:
+        return Score.linear(np.linalg.inv(space.symmetry.project(covariance_matrix(samples, _NOTHING))))
+
+    losses = (score_matching_loss(one, test, key) for one in (gaussian(train), score))
+    gain = np.subtract(*(np.asarray(loss, float) for loss in losses))
+    mean, error = float(gain.mean()), _error_of_mean(gain)
     found = GainOverGaussian(noise_level, mean, error, gaussian_used=not mean > 2 * error)
-    return (gaussian, 0.0, found) if found.gaussian_used else (score, noise_level, found)
+    return (gaussian(joined([train, held_out])), 0.0, found) if found.gaussian_used else (score, noise_level, found)
+
+
+def _error_of_mean(values: np.ndarray) -> float:
+    """Return the standard error of the mean of values in order of time: neighbours count as far as they are alike."""
+    apart = float(integral_times([(values - values.mean())[:, None]], 1.0)[0])
+    return float(values.std() * np.sqrt(2 * apart / len(values)))
 
 
 def _draw(samples: Samples, key: jax.Array) -> jax.Array:
