@@ -1,4 +1,7 @@
-"""Sphinx settings: `sphinx-build -W docs docs/_build` needs no network and runs no snippet (`docs.snippets` does)."""
+"""Sphinx settings: `sphinx-build -W docs docs/_build` needs no network and runs no snippet (`docs.snippets` does).
+
+With the network, names of other packages are links to their pages.
+"""
 
 import re
 import sys
@@ -13,13 +16,16 @@ from sphinx.util.logging import getLogger
 LOG = getLogger(__name__)
 sys.path.insert(0, str(Path(__file__).parent))
 import generated  # noqa: E402
+import reference_links  # noqa: E402
 
 project = "effective-langevin"
 author = "The effective-langevin developers"
 copyright = author
 version = release = installed("effective-langevin")
 
-extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.viewcode", "numpydoc"]
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.intersphinx", "sphinx.ext.viewcode", "numpydoc"]
+intersphinx_mapping, intersphinx_timeout = reference_links.INVENTORIES, 5
+suppress_warnings = ["myst.iref_missing"]  # names of other packages, where their inventories cannot be reached
 exclude_patterns = ["_build"]
 myst_enable_extensions = ["dollarmath", "amsmath", "colon_fence", "deflist"]
 myst_heading_anchors = 3
@@ -41,7 +47,8 @@ pygments_style, pygments_dark_style = "friendly", "monokai"
 
 
 def setup(app: Sphinx) -> None:
-    """Formulas as MathML, docstrings from Markdown, and what is read from results and figures."""
+    """Formulas as MathML, docstrings from Markdown, links to the reference, and what is read from results."""
+    reference_links.setup(app)
     app.add_html_math_renderer("mathml", (_inline_formula, None), (_formula, None))
     app.connect("autodoc-process-docstring", lambda app, what, name, obj, options, lines: _to_rst(lines), 400)
     app.connect("source-read", lambda app, page, source: source.__setitem__(0, generated.filled(source[0])))

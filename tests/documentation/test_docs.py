@@ -139,3 +139,32 @@ def test_every_public_name_is_in_the_reference(built):
     public = [f"effective_langevin.{name}" for name in el.__all__ if name not in modules]
     public += [f"effective_langevin.{name}.{inner}" for name, module in modules.items() for inner in module.__all__]
     assert not [name for name in public if f'id="{name}"' not in reference]
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("el.fit(series, seed=0)", "effective_langevin.fit"),
+        ("KGMM", "effective_langevin.KGMM"),
+        ("el.preprocess.Detrend()", "effective_langevin.preprocess.Detrend"),
+        ("model.forecast", "effective_langevin.LangevinModel.forecast"),
+        ("fit", None),
+        ("result.verdict.level", None),
+        ("x + y", None),
+    ],
+)
+def test_a_name_in_the_text_is_linked_where_it_can_be_told(text, name):
+    pytest.importorskip("sphinx")
+    from docs.reference_links import candidates
+
+    found = candidates(text)
+    assert name in found if name else not found
+
+
+@pytest.mark.integration
+def test_names_in_the_text_are_links_to_the_reference(built):
+    page = (built / "choosing.html").read_text(encoding="utf-8")
+    for name in ("KGMM", "StateDependent", "LangevinEstimator"):
+        assert f'href="api.html#effective_langevin.{name}"' in page
+    titles = [line for line in page.splitlines() if line.startswith(("<h1", "<h2", "<h3"))]
+    assert not [line for line in titles if "api.html" in line]
