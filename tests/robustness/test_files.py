@@ -11,7 +11,7 @@ import pytest
 import effective_langevin as el
 from benchmarks import robustness
 from benchmarks.hostile.review import REVIEW
-from benchmarks.robustness import FAMILIES, FEW, MANY, Case, Late, count_outcomes, find_cases, table, try_case
+from benchmarks.robustness import FAMILIES, FEW, MANY, Case, Late, Watch, count_outcomes, find_cases, table, try_case
 
 CORRUPTED = [name for name, made_by in FAMILIES.items() if made_by.startswith("benchmarks.hostile.corruption")]
 MOST_SECONDS = 120  # for a family of the slow tier
@@ -79,6 +79,20 @@ def test_every_outcome_is_told_apart():
         Case("", lambda: _raise(AssertionError("off by 2"))),
     ):
         assert try_case(wrong)[0] == "wrong"
+
+
+@pytest.mark.parametrize(("seconds", "clock"), [(0.1, 60.0), (60.0, 0.5)])
+def test_a_case_has_a_limit_on_processor_time_and_on_the_clock(seconds, clock, monkeypatch):
+    monkeypatch.setattr(robustness, "LIMIT_SECONDS", seconds)
+    monkeypatch.setattr(robustness, "LIMIT_CLOCK", clock)
+    watch, busy = Watch(), clock > seconds
+
+    def wait():
+        while watch.clock() < 10:
+            time.sleep(0 if busy else 0.1)
+
+    assert try_case(Case("", lambda: watch.over(wait)))[0] == "hang"
+    assert (watch.processor() > 0.1) == busy
 
 
 def deadly(folder, count):

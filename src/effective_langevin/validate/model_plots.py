@@ -150,7 +150,7 @@ def _draw_profile(ax: Axes, curve: Curve, k: int, model: LangevinModel) -> None:
 def _draw_arrows(ax: Axes, curve: Curve, title: str, sides: Sequence[tuple], trace_per: str = "") -> None:
     """Draw velocities in the plane of two variables, on the potential, or on the trace of D if that varies."""
     trace, (x, y) = curve["trace"].T, curve["edges"]
-    varies = np.nanmax(trace) - np.nanmin(trace) > _FLAT * np.nanmax(trace)
+    varies = np.isfinite(trace).any() and np.nanmax(trace) - np.nanmin(trace) > _FLAT * np.nanmax(trace)
     if trace_per and varies:
         shown = ax.pcolormesh(x, y, trace, cmap="Greys", vmin=0, vmax=2 * np.nanmax(trace))
         words = f"trace of D, per std² [1/{trace_per}]"
@@ -165,7 +165,9 @@ def _draw_arrows(ax: Axes, curve: Curve, title: str, sides: Sequence[tuple], tra
     centres = np.meshgrid(*(0.5 * (edge[1:] + edge[:-1]) for edge in (x, y)), indexing="ij")
     width = np.array([x[1] - x[0], y[1] - y[0]])
     # The longest arrow of the model is as long as 1.6 cells.
-    longest = np.nanquantile(np.linalg.norm(sides[0][0] / width, axis=-1), 0.98) or 1.0
+    lengths = np.linalg.norm(sides[0][0] / width, axis=-1)
+    longest = np.quantile(lengths[np.isfinite(lengths)], 0.98) if np.isfinite(lengths).any() else 0.0
+    longest = longest or 1.0  # no sample, or no motion, in any cell
     for values, colour, thickness in sides:
         known = np.ones(values.shape[:2], bool)
         if colour == DATA and curve.data_error is not None:
