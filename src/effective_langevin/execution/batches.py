@@ -1,12 +1,14 @@
 """Functions of one state applied to many."""
 
 import os
+from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial, reduce, singledispatch
 from operator import add
 from typing import Any
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
@@ -40,6 +42,22 @@ def evaluate_batch(function: Callable, x: Float[Array, "batch var"], low_precisi
     `low_precision` allows bfloat16 on a GPU, where a class knows that this is enough.
     """
     return jax.vmap(function)(x)
+
+
+class Batched(eqx.Module):
+    """A function of one state that is defined by its values at many."""
+
+    @abstractmethod
+    def in_batch(self, x: Float[Array, "batch var"]) -> Array:
+        """Return the values at every state of a batch."""
+
+    def __call__(self, x: Float[Array, " var"]) -> Array:
+        return self.in_batch(x[None])[0]
+
+
+@evaluate_batch.register
+def _(function: Batched, x: Float[Array, "batch var"], low_precision: bool = False) -> Array:
+    return function.in_batch(x)
 
 
 def times(matrix: Float[Array, "out var"], vectors: Float[Array, "member var"]) -> Float[Array, "member out"]:

@@ -14,7 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from .batches import evaluate_batch
+from .batches import Batched
 from .convolution import Convolution, kernel_modes, transforms
 
 Fields = Float[Array, "point channel batch"]
@@ -71,7 +71,7 @@ class Pointwise(eqx.Module):
         return self.weight @ h.reshape(len(self.weight), -1, h.shape[2]) + self.bias
 
 
-class ModalUNet(eqx.Module):
+class ModalUNet(Batched):
     """The same function as a frozen U-Net."""
 
     encoder: list[tuple[ModalConvolution, ModalConvolution]]
@@ -100,21 +100,16 @@ class ModalUNet(eqx.Module):
             width = beside
         return cls(encoder, down, bottleneck, decoder, Pointwise.of(network.out, points), channels)
 
-    def __call__(self, x: Float[Array, " var"]) -> Float[Array, " var"]:
-        return evaluate_batch(self, x[None])[0]
-
-
-@evaluate_batch.register
-def _(network: ModalUNet, x, low_precision=False):
-    h, skips = x.reshape(len(x), network.channels, -1).transpose(2, 1, 0), []
-    for block, down in zip(network.encoder, network.down):
-        h = _apply_block(block, h)
-        skips.append(h)
-        h = down(h)
-    h = _apply_block(network.bottleneck, h)
-    for block, skip in zip(network.decoder, reversed(skips)):
-        h = _apply_block(block, h, skip)
-    return network.out(h).transpose(2, 1, 0).reshape(len(x), -1)
+    def in_batch(self, x: Float[Array, "batch var"]) -> Float[Array, "batch var"]:
+        h, skips = x.reshape(len(x), self.channels, -1).transpose(2, 1, 0), []
+        for block, down in zip(self.encoder, self.down):
+            h = _apply_block(block, h)
+            skips.append(h)
+            h = down(h)
+        h = _apply_block(self.bottleneck, h)
+        for block, skip in zip(self.decoder, reversed(skips)):
+            h = _apply_block(block, h, skip)
+        return self.out(h).transpose(2, 1, 0).reshape(len(x), -1)
 
 
 def _transform_block(convolutions: Any, points: int, *inputs: int) -> tuple[ModalConvolution, ModalConvolution]:

@@ -21,7 +21,7 @@ from ..data import Standardizer
 from ..estimate.closure.fields import ConstantDiffusion, Fields, SharedCurrent
 from ..estimate.score import Score
 from ..estimate.score.score import evaluate_everywhere
-from ..execution.batches import evaluate_batch, times, times_each
+from ..execution.batches import Batched, times, times_each
 
 
 class Closure(ABC):
@@ -139,7 +139,7 @@ class FieldClosure(Closure):
 
     def _evaluate(self, part: str, x: Samples) -> Any:
         function = FieldValues(self.score, self.fields, part)
-        standard = ((x - self.standardizer.mean) / self.standardizer.std).reshape(-1, x.shape[-1])
+        standard: Any = ((x - self.standardizer.mean) / self.standardizer.std).reshape(-1, x.shape[-1])
         if isinstance(x, jax.Array):
             return function.in_batch(standard).reshape(*x.shape[:-1], -1)
         return evaluate_everywhere(function, standard).astype(float).reshape(*x.shape[:-1], -1)
@@ -157,15 +157,12 @@ def evaluate_fields(score: Score, fields: Fields, states: Samples) -> tuple[Samp
     return current, diffusion.reshape(*states.shape, states.shape[1])
 
 
-class FieldValues(eqx.Module):
+class FieldValues(Batched):
     """One part of a closure, standardised: its drift, current, divergence, or (row by row) diffusion or factor."""
 
     score: Score
     fields: Fields
     part: str = eqx.field(static=True)
-
-    def __call__(self, x):
-        return self.in_batch(x[None])[0]
 
     def in_batch(self, x):
         """Return the values at every state of a batch."""
@@ -184,25 +181,12 @@ class FieldValues(eqx.Module):
         return current + times_each(diffusion.in_batch(x), score) + diffusion.divergence(x)
 
 
-class LangevinDrift(eqx.Module):
+class LangevinDrift(Batched):
     """Phi s(x), standardised, for one state or, `in_batch`, for many."""
 
     score: Score
     phi: jax.Array
 
-    def __call__(self, x):
-        return self.in_batch(x[None])[0]
-
     def in_batch(self, x):
         """Return the drift of every state of a batch."""
         return self.score.in_batch(x, self.phi)
-
-
-@evaluate_batch.register
-def _(drift: LangevinDrift, x, low_precision: bool = False):
-    return drift.in_batch(x)
-
-
-@evaluate_batch.register
-def _(function: FieldValues, x, low_precision: bool = False):
-    return function.in_batch(x)

@@ -4,7 +4,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -12,7 +11,7 @@ from jax.scipy.linalg import block_diag
 from jaxtyping import Array, Float
 
 from ..._core.types import Matrix, Samples, Vector
-from ...execution.batches import evaluate_batch, on_all_cores, one_cpu, over_members, times
+from ...execution.batches import Batched, evaluate_batch, on_all_cores, one_cpu, over_members, times
 from ...execution.compilation import soon_compiled
 from ...execution.lowering import absorb_matrix, lower
 from ..networks import Residual
@@ -22,7 +21,7 @@ _BLOCK = 1 << 16
 _CACHED_BLOCKS = 1 << 8, 1 << 11
 
 
-class Score(eqx.Module):
+class Score(Batched):
     """s(x) = gain network(x), or -gain precision x, for one standardised state; W gain network(W x) in a frame W.
 
     Without a network it is the Gaussian score, -precision x; with one, the Gaussian is what remains beyond the box
@@ -62,10 +61,6 @@ class Score(eqx.Module):
         """Return the score given by a network within the box [low, high]."""
         fixed, start, stop = (jnp.asarray(a, jnp.float32) for a in (precision, low, high))
         return cls(fixed, jnp.eye(len(low)), start, stop, network)
-
-    def __call__(self, x: Float[Array, " var"]) -> Float[Array, " var"]:
-        """Return grad ln p at one state."""
-        return self.in_batch(x[None])[0]
 
     def in_batch(
         self, x: Float[Array, "batch var"], after: Float[Array, "var var"] | None = None
@@ -147,23 +142,13 @@ def evaluate_everywhere(function: Callable, samples: Samples) -> np.ndarray:
     return np.concatenate(on_all_cores(evaluate, range(0, len(samples), block)) or [np.empty(samples.shape)])
 
 
-class OutputsOf(eqx.Module):
+class OutputsOf(Batched):
     """All outputs of a score's network at one state: the score, and what was learned beside it."""
 
     score: Score
 
-    def __call__(self, x: Float[Array, " var"]) -> Float[Array, " output"]:
-        return self.score.outputs(x[None])[0]
-
-
-@evaluate_batch.register
-def _(score: Score, x, low_precision: bool = False):
-    return score.in_batch(x)
-
-
-@evaluate_batch.register
-def _(outputs: OutputsOf, x, low_precision: bool = False):
-    return outputs.score.outputs(x)
+    def in_batch(self, x: Float[Array, "batch var"]) -> Float[Array, "batch output"]:
+        return self.score.outputs(x)
 
 
 def _times(matrix: Float[Array, "var var"] | None, values: Float[Array, "batch var"]) -> Float[Array, "batch var"]:
