@@ -56,10 +56,8 @@ def test_saving_every_kth_state_saves_those_states(initial, noise, save_every):
     np.testing.assert_array_equal(thinned.paths, every.paths[:, ::save_every])
 
 
-def test_the_initial_state_is_the_first_frame_unless_dropped(initial, noise):
-    kept, dropped = run(initial, noise=noise), run(initial, noise=noise, keep_initial=False)
-    np.testing.assert_array_equal(kept.paths[:, 0], initial)
-    np.testing.assert_array_equal(dropped.paths, kept.paths[:, 1:])
+def test_the_initial_state_is_the_first_frame(initial, noise):
+    np.testing.assert_array_equal(run(initial, noise=noise).paths[:, 0], initial)
 
 
 def test_same_key_same_bits_other_key_other_path(initial):
@@ -210,10 +208,9 @@ def increments_used(advance, members=3, frames=150, save_every=7, **arguments):
         key=KEY,
         brownian=1,
         bound=1e3,
-        keep_initial=False,
         **arguments,
     ).paths
-    return paths.reshape(members, frames * save_every)
+    return paths[:, 1:].reshape(members, frames * save_every)
 
 
 @pytest.mark.parametrize(("members", "at_once"), [(3, 1 << 22), (5, 15)], ids=["frame by frame", "three steps at once"])

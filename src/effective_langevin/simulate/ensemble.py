@@ -62,7 +62,6 @@ def integrate(
     brownian: int | None = None,
     noise: np.ndarray | None = None,
     bound: float = 1e6,
-    keep_initial: bool = True,
     label: str = "Simulating",
 ) -> Ensemble:
     """Step every member `frames * save_every` times with a `StepMap`, saving every `save_every`-th state.
@@ -73,7 +72,7 @@ def integrate(
     """
     state = jnp.asarray(initial, jnp.float32)
     note_shape("ensemble", state.shape, frames, save_every)
-    saved = [np.asarray(state)[None]] if keep_initial else []
+    saved = [np.asarray(state)[None]]
     with progress.task(label, frames) as tick:
         if noise is not None:
             if advance.draws > 1:
