@@ -33,7 +33,7 @@ from .training import Schedule, train
 
 _BLOCK = 1 << 15
 _GROUPS = 8
-_EPOCH, _SHORT_EPOCH, _PATIENCE = 200, 50, 8  # steps; and epochs without a gain on held-out samples
+_EPOCH, _SHORT_EPOCH = 200, 50  # steps, without and with held-out samples
 _IN_CELL, _FEW_IN_CELL, _FINE = 500, 10, 1000  # samples of a cell, in up to two dimensions and in more, up to so many
 _FEW_DIMENSIONS = 2
 
@@ -60,8 +60,7 @@ class KGMM(ScoreStrategy):
     max_draws : int, default 32
         Largest number of antithetic pairs of noise for each sample.
     steps : int, default 2000
-        Training steps of the network, at most: in three and more dimensions it is held-out samples that end the
-        training.
+        Training steps of the network. In three and more dimensions held-out samples choose when it was best.
     calibrate : bool, default True
         Impose Stein's identity on the learned score.
     narrowest : float, default 0.1
@@ -241,12 +240,11 @@ def _estimate_errors(draws: np.ndarray, sigma: float, width: int) -> tuple[float
 
 
 def _interpolate(means: CellScores, test: CellScores | None, network: MLP, steps: int, *, key: jax.Array):
-    """Fit the network to the cell scores in units of their size, until those of `test` are met best; return both."""
+    """Fit the network to the cell scores in units of their size, keep that which meets `test` best; return both."""
     size = float(np.sqrt(means.weights @ (means.scores**2).mean(axis=1)))
     data, held_out = (found and found.arrays(size) for found in (means, test))
     epoch = min(steps, _EPOCH if test is None else _SHORT_EPOCH)
-    patience = None if test is None else _PATIENCE
-    schedule = Schedule(-(-steps // epoch), epoch, learning_rate=5e-3, patience=patience)
+    schedule = Schedule(-(-steps // epoch), epoch, learning_rate=5e-3)
     fresh = network.build(means.centres.shape[1], key=key)
     label = "Fitting the network"
     return train(fresh, WeightedCells(), data, schedule, key=key, label=label, held_out=held_out), size
