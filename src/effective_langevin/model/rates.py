@@ -139,12 +139,14 @@ class Landscape:
     equation: FokkerPlanck
 
     @classmethod
-    def of(cls, model: "LangevinModel") -> "Landscape":
-        """Put the grid around the states of the data."""
+    def of(cls, model: "LangevinModel", points: int | None = None) -> "Landscape":
+        """Put the grid around the states of the data, with so many points along each variable."""
         low, high = model.states.min(axis=0), model.states.max(axis=0)
         margin = _MARGIN * (high - low)
         limits = list(zip(low - margin, high + margin))
-        return cls(FokkerPlanck.from_functions(model.drift, model.diffusion, limits, _POINTS[model.dimension]))
+        return cls(
+            FokkerPlanck.from_functions(model.drift, model.diffusion, limits, points or _POINTS[model.dimension])
+        )
 
     @cached_property
     def density(self) -> np.ndarray:

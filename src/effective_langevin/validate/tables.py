@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from markupsafe import Markup
 
-from .._core.format import after_number, count, digits, listed, plus_minus, rows_of, short, typeset, with_unit
+from .._core.format import after_number, count, digits, listed, plus_minus, rounded, rows_of, short, typeset, with_unit
 from .._core.types import Matrix
 from ..estimate.closure.evidence import Choice
 from ..statistics.integral_time import integral_time
@@ -20,6 +20,7 @@ MOST_MATRIX = 12
 MOST_ROWS = 20
 _MOST_FIELDS = 3
 _ALL_ENTRIES = 2
+_TWO = 2
 _DIFFERENCE = "difference in s.e."
 
 # The test that judges each metric, and what the metric is.
@@ -175,17 +176,40 @@ def modes(validation: Validation) -> Table | None:
 def rare(validation: Validation) -> Table:
     """Give the levels that 1 % of the data lie beyond, and the mean time from one crossing of them to the next."""
     curve, rows = validation.curves["rare_return_time"], []
-
-    def time(values: np.ndarray, errors: np.ndarray | None, place: tuple[int, int]) -> str:
-        value, error = float(values[place]), None if errors is None else float(errors[place])
-        return typeset(plus_minus(value, error)) if np.isfinite(value) else "–"
-
     for v, name in enumerate(curve.labels):
         for k, side in ((1, "above"), (0, "below")):
             level = f"{side} {typeset(short(float(curve['levels'][v, k])))}{after_number(str(curve['unit'][v]))}"
-            rows.append([name, level, *(time(*s, (v, k)) for s in curve.sides), _difference(curve, (v, k))])
+            rows.append([name, level, *(_with_error(*s, (v, k)) for s in curve.sides), _difference(curve, (v, k))])
     times = (with_unit("Return time", validation.comparison.time_unit), ("data", "model", _DIFFERENCE))
     return Table("Return times", [validation.view.what, "Event", times], rows, left=(1,))
+
+
+def basins(validation: Validation) -> list[Table]:
+    """Give the basins with their shares, and the mean times from each to every other and to any other."""
+    shares, times = validation.curves.get("basin_share"), validation.curves.get("passage_time")
+    if shares is None or times is None:
+        return []
+    number, unit = len(shares.data), validation.comparison.time_unit
+    rows, passages = [], []
+    for i, centre in enumerate(shares["centre"]):
+        place = typeset(", ".join(short(float(x)) for x in centre)).replace(" ", "\u00a0")
+        part = [_with_error(*side, i, 100.0) for side in shares.sides]
+        rows.append([str(i), place, *part, _difference(shares, i)])
+        others = [j for j in range(number) if j != i]
+        for j in others if number == _TWO else [i, *others]:  # of two, any other is the other
+            found = [_with_error(*side, (i, j)) for side in times.sides]
+            equation = typeset(rounded(float(times["equation"][i, j])))
+            passages.append([f"{i} → {j if j != i else 'any other'}", *found, _difference(times, (i, j)), equation])
+    bottom = "Bottom: " + ", ".join(with_unit(str(n), str(u)) for n, u in zip(shares["axis"], shares["axis_unit"]))
+    found = Table("Basins", ["Basin", bottom, ("Share [%]", ("data", "model", _DIFFERENCE))], rows, left=(1,))
+    columns = ["From → to", (with_unit("Mean time", unit), ("data", "model", _DIFFERENCE, "equation"))]
+    return [found, Table("Times between basins", columns, passages)]
+
+
+def _with_error(values: np.ndarray, errors: np.ndarray | None, place: Any, unit: float = 1.0) -> str:
+    """Write a value with its error; a dash where nothing was seen."""
+    value, error = unit * float(values[place]), None if errors is None else unit * float(errors[place])
+    return typeset(plus_minus(value, error)) if np.isfinite(value) else "–"
 
 
 def agreement(validation: Validation) -> Table:

@@ -8,10 +8,12 @@ import numpy as np
 from scipy.ndimage import gaussian_filter
 
 from ..data import TimeSeries
+from ..model.rates import Landscape
 from ..statistics.basins import basin_shares
 from ..statistics.densities import BINS, SeriesStatistics, pair_histogram
 from ..statistics.step_profiles import StateBins, step_profiles
 from .curves import Curve, LazyCurves, basin_name
+from .rates import find_landscape, passage_curve, share_curve
 from .sides import OriginalVariables, Pair
 from .state_fields import field_arrows, field_profiles
 from .views import MOST_PANELS, Coords, OfWeights, View, pair_curve, tail_curve, variable_coords, with_errors, worst
@@ -34,6 +36,7 @@ class VariablesView(View):
     curve_names = (
         *View.curve_names,
         *("cross_correlation", "step_size", "original_pdf", "original_tails", "field_profiles", "field_arrows"),
+        *("basin_share", "passage_time"),
     )
 
     def subject(self) -> str:
@@ -129,6 +132,18 @@ class VariablesView(View):
     def field_arrows(self) -> Curve | None:
         """Return drift and current in the plane of two variables."""
         return field_arrows(self.model, self._own_data()) if self._has_plane else None
+
+    @cached_property
+    def _landscape(self) -> Landscape | None:
+        return find_landscape(self.model)
+
+    def basin_share(self) -> Curve | None:
+        """Return the shares of the basins, where there are several."""
+        return self._landscape and share_curve(self.model, self._landscape, self.sides.series)
+
+    def passage_time(self) -> Curve | None:
+        """Return mean times between the basins."""
+        return self._landscape and passage_curve(self.model, self._landscape, self.sides.data)
 
     @property
     def _has_plane(self) -> bool:
