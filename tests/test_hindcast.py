@@ -52,6 +52,15 @@ def test_scores_of_a_linear_process_are_the_exact_ones(found):
     assert np.abs(ours.ranks - 0.1).max() < 0.04
 
 
+def test_scores_are_means_over_starts_whose_number_no_group_divides(parts, linear):
+    """Persistence has no chance in it: its CRPS is the mean absolute change from each start."""
+    found = el.hindcast(linear, parts[1], LEADS, train=parts[0], members=10, starts=101)
+    values, steps = parts[1].stacked(), [1, 3]
+    rows = choose_starts([len(segment) for segment in parts[1].segments], 3, 101)
+    exact = np.array([np.abs(values[rows + step] - values[rows]).mean(axis=0) for step in steps])
+    np.testing.assert_allclose(found.scores["persistence"].crps, exact, rtol=1e-5)
+
+
 def test_the_linear_inverse_model_is_as_good_as_the_linear_model(found):
     for score in ("crps", "rmse"):
         ratio = found.ratio("linear", score)

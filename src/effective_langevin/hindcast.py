@@ -39,9 +39,9 @@ ByLead = Float[np.ndarray, "lead var"]
 
 @dataclass(frozen=True, eq=False)
 class ForecastScores:
-    """Scores of one way to forecast, (group of starts, lead, var): means over each group, in units of the series.
+    """Scores of one way to forecast, (group of starts, lead, var), in units of the series.
 
-    `inside` is the share of outcomes within the band; `ranks` (bin, lead, var) the share of outcomes at each rank
+    The mean over groups is that over starts. `inside` is the share of outcomes within the band; `ranks` (bin, lead, var) the share of outcomes at each rank
     among the members, even for a right forecast. Without spread, both are NaN.
     """
 
@@ -323,8 +323,9 @@ def _score(found: Forecast, outcome: Float[np.ndarray, "start lead var"], groups
     parts["inside"] = np.where(sharp, np.nan, (low <= 0) & (high >= 0))
     place = np.minimum((_BINS * ranks_of_outcome(errors)).astype(int), _BINS - 1)
     counts = np.stack([(place == k).mean(axis=0) for k in range(_BINS)])
-    grouped = {
-        name: np.stack([part.mean(axis=0) for part in np.array_split(value, min(groups, len(value)))])
+    groups = min(groups, len(outcome))
+    grouped = {  # groups may differ by one start: their mean is that over starts
+        name: np.stack([part.sum(axis=0) for part in np.array_split(value, groups)]) * (groups / len(outcome))
         for name, value in parts.items()
     }
     return ForecastScores(**grouped, ranks=np.where(sharp, np.nan, counts))
