@@ -18,6 +18,7 @@ _LAGS, _LONGEST_LAG = 5, 64
 MEMBERS = 10
 _STARTS, _LEAST_STARTS, _MOST_VALUES, _MOST_WORK = 2000, 100, 4e7, 1e9
 _FEWEST = 20
+_POINTS = 8  # of a field that count as independent, at most
 
 
 def forecast_skill(model: LangevinModel, series: TimeSeries, seed: int = 0) -> float:
@@ -50,7 +51,8 @@ class Forecasts:
     def of(cls, series: TimeSeries, space: StateSpace, step: float) -> "Forecasts":
         """Start evenly over the series; the longest lag is one integral time, or as short as stretches ask for.
 
-        The finest `step` of the models bounds the number of forecasts.
+        The finest `step` of the models bounds the number of forecasts. A field has an outcome at each of its points, so
+        that fewer forecasts tell as much.
         """
         forgets = float(np.mean(integral_times(space.observe(series).segments, series.dt)) / series.dt)
         stretch = int(np.median([len(segment) for segment in series.segments]))
@@ -58,8 +60,9 @@ class Forecasts:
         lags = np.unique(np.geomspace(1, longest, _LAGS).round().astype(int))
         values, steps = MEMBERS * series.dimension * (longest + 1), max(1.0, series.dt / step)
         most = min(_MOST_VALUES / values, max(_LEAST_STARTS, _MOST_WORK / (values * steps)))
+        wanted = _STARTS / (min(series.dimension / space.channels, _POINTS) if space.channels else 1)
         lengths, states = [len(segment) for segment in series.segments], series.stacked()
-        rows = choose_starts(lengths, longest, int(min(_STARTS, max(most, _FEWEST))))
+        rows = choose_starts(lengths, longest, int(min(wanted, max(most, _FEWEST))))
         return cls(series, lags, states[rows], np.stack([states[rows + lag] for lag in lags]), space)
 
     def ensemble(self, model: LangevinModel) -> Float[np.ndarray, "member start lag var"] | None:

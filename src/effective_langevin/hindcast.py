@@ -41,8 +41,8 @@ ByLead = Float[np.ndarray, "lead var"]
 class ForecastScores:
     """Scores of one way to forecast, (group of starts, lead, var), in units of the series.
 
-    The mean over groups is that over starts. `inside` is the share of outcomes within the band; `ranks` (bin, lead, var) the share of outcomes at each rank
-    among the members, even for a right forecast. Without spread, both are NaN.
+    The mean over groups is that over starts. `inside` is the share of outcomes within the band; `ranks` (bin, lead,
+    var) the share of outcomes at each rank among the members, even for a right forecast. Without spread, both are NaN.
     """
 
     squared_error: Float[np.ndarray, "group lead var"]

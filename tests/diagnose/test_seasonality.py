@@ -67,3 +67,12 @@ def test_series_without_a_cycle_have_no_lines():
     made += [el.TimeSeries(np.random.default_rng(k).normal(size=3000), 1.0) for k in range(40)]
     made += [el.TimeSeries(np.exp(autoregressive(4000, 10.0, seed=k)), 1.0) for k in range(20)]
     assert sum(bool(find_lines(measure_moments(s)).lines) for s in made) <= 2
+
+
+def test_a_cycle_is_found_in_some_of_many_records():
+    """600 records, of which 200 are looked at: a line of 4 % of the variance is found, and none where there is none."""
+    noise = np.random.default_rng(0).normal(size=(600, 200, 1))
+    (found,) = lines(noise + 0.3 * cycle(200, 10.0))
+    assert abs(found.period - 10.0) < found.period_error
+    assert found.share == pytest.approx(0.043, abs=0.01)
+    assert not lines(noise)

@@ -6,7 +6,12 @@ from scipy.special import ndtri
 
 import effective_langevin as el
 from effective_langevin.diagnose.moments import measure_moments
-from effective_langevin.diagnose.stationarity import block_features, compare_stretches
+from effective_langevin.diagnose.stationarity import (
+    LEVEL_FEATURES,
+    MOTION_FEATURES,
+    block_features,
+    compare_stretches,
+)
 from effective_langevin.statistics.stationarity_tests import (
     UNIT_ROOT,
     compare_runs,
@@ -55,7 +60,9 @@ def test_ties_are_no_trend():
 
 def test_the_features_of_a_block_are_what_they_say():
     x = np.random.default_rng(3).normal(size=(400, 2)) * [1.0, 3.0] + [2.0, -1.0]
-    found = block_features([x[:150], x[150:]], 2)
+    names = (*LEVEL_FEATURES, *MOTION_FEATURES)
+    parts = [block_features([x[:150], x[150:]], 2, some) for some in (LEVEL_FEATURES, MOTION_FEATURES)]
+    found = dict(zip(names, [*parts[0], *parts[1]], strict=True))
     np.testing.assert_allclose(found["mean"], x.mean(axis=0))
     np.testing.assert_allclose(np.exp(found["log_spread"]), x.std(axis=0))
     y, z = x[:150] - x.mean(axis=0), x[150:] - x.mean(axis=0)

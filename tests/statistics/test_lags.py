@@ -167,12 +167,25 @@ def test_integral_time_stops_at_the_first_zero():
 def test_an_accelerator_sums_the_same_products(groups):
     segments = integer_segments([7, 1, 12, 30], 3, 0)
     expected = lagged_moments(segments, segments, [0, 2, 9], groups)
-    a, lags = lags_module._Layout(segments, 9), np.array([0, 2, 9])
-    edges = lags_module._group_edges([len(s) for s in segments], 9, groups)
-    sums = lags_module._sums_on_device(a, a, lags, edges)
-    assert sums.dtype == np.float64
-    np.testing.assert_array_equal(sums[:, :, :-1, :-1], expected.sums)
-    np.testing.assert_array_equal(sums[:, :, -1, -1], expected.pairs)
+    for past in (segments, list(segments)):
+        sums = lags_module._sums_on_device(segments, past, np.array([0, 2, 9]), groups)
+        assert sums.dtype == np.float64
+        np.testing.assert_array_equal(sums[:, :, :-1, :-1], expected.sums)
+        np.testing.assert_array_equal(sums[:, :, -1, -1], expected.pairs)
+
+
+def test_one_program_of_an_accelerator_serves_other_lags(monkeypatch):
+    """The shapes of all arrays are the same, so that nothing is compiled again."""
+    segments, shapes = integer_segments([40, 30], 3, 0), set()
+
+    def note(*arguments):
+        shapes.add(tuple(np.shape(a) for a in arguments[:-1]) + arguments[-1:])
+        return np.zeros((len(arguments[4]), 4, 4))
+
+    monkeypatch.setattr(lags_module, "_group_sums", note)
+    for lags in ([0], [0, 1, 2, 9], range(16)):
+        lags_module._sums_on_device(segments, segments, np.array(lags), 2)
+    assert len(shapes) == 1
 
 
 @pytest.mark.parametrize("block", [4, 7, 64])

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import effective_langevin as el
+from effective_langevin.simulate import ensemble
 from effective_langevin.statistics import distances
 from effective_langevin.statistics.densities import histogram_edges, series_statistics
 from effective_langevin.statistics.resampling import GROUPS
@@ -118,3 +119,19 @@ def test_the_report_is_written_whole_or_not_at_all(tmp_path, exact_model, monkey
         exact_model.report(path)
     assert path.read_bytes() == before
     assert list(tmp_path.iterdir()) == [path]
+
+
+def test_both_runs_of_a_validation_take_one_program(monkeypatch):
+    """The run to the steady state is saved as often as the one that is compared: nothing is compiled twice."""
+    sizes, run = [], ensemble._run_drawn
+
+    def note(*arguments):
+        sizes.append((arguments[1][0].shape, arguments[-1]))
+        return run(*arguments)
+
+    series = el.systems.OrnsteinUhlenbeck([[1.0]]).simulate(400.0, dt=0.25, members=2, seed=1)
+    model = el.fit(series, score=el.Gaussian(), mobility=el.IntegratedResponse(), check="off", compare_estimators=False)
+    monkeypatch.setattr(ensemble, "_run_drawn", note)
+    el.validate(model, series, members=16, duration=100.0, seed=1)
+    assert len(sizes) > 2
+    assert len(set(sizes)) == 1

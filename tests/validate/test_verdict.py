@@ -69,8 +69,8 @@ def test_a_record_too_short_leaves_the_verdict_undecided(model):
 
 
 def test_slow_variables_of_few_independent_samples_are_compared_with_the_scatter_of_the_model(model):
-    """An integral time four times that of the model, in a record of 30 of them: 4 groups alone could not tell."""
-    slow = ornstein_uhlenbeck(480, 16, seed=5, dt=0.25)
+    """An integral time eight times that of the model, in a record of 30 of them: 4 groups alone could not tell."""
+    slow = ornstein_uhlenbeck(960, 32, seed=7, dt=0.25)
     verdict = el.validate(model, slow).verdict
     assert verdict.level == "poor"
     assert verdict.headline.startswith("Not to be trusted: the ")

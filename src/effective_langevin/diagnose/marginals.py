@@ -15,7 +15,7 @@ from .thresholds import THRESHOLDS
 _TAIL = 0.01  # share of samples that counts as the tail
 _EDGE = 0.01  # of the range: what counts as near an edge
 _TURNS = (2 * np.pi, 360.0)
-_MOST_SAMPLES = 400_000
+_MOST_SAMPLES, _LEAST_SAMPLES, _NUMBERS = 400_000, 100_000, 1 << 22  # looked at, fewer of many variables
 _QUARTILES = 1.349  # interquartile range of a normal law, in standard deviations
 
 
@@ -50,7 +50,8 @@ def describe_marginals(moments: SeriesMoments) -> Marginals:
         return counts @ moments.quartics / counts.sum() / variance**2 - 3
 
     series = moments.excerpt
-    stride = max(1, series.n_samples // _MOST_SAMPLES)
+    most = np.clip(_NUMBERS // series.dimension, _LEAST_SAMPLES, _MOST_SAMPLES)
+    stride = max(1, series.n_samples // int(most))
     sample = np.concatenate([s[::stride] for s in series.segments])
     independent = np.minimum(series.duration / (2 * moments.times) / len(sample), 1.0)
     tails = np.array([tail_exponent(np.abs(x - np.median(x)), share) for x, share in zip(sample.T, independent)])

@@ -15,6 +15,8 @@ from .finding import Finding, Quantity
 from .moments import SeriesMoments
 from .thresholds import THRESHOLDS
 
+_MOST_WINDOWS = 256  # more make the periodogram smoother, but not the background it is compared with
+
 
 @dataclass(frozen=True)
 class Line:
@@ -41,6 +43,7 @@ def find_lines(moments: SeriesMoments) -> Seasonality:
     """Lines in every variable and in its square."""
     series = moments.excerpt
     windows = equal_windows(series.segments)
+    windows = windows[:: -(-len(windows) // _MOST_WINDOWS)]
     duration = len(windows[0]) * series.dt
     if len(windows[0]) < 2 * WIDTH:
         return Seasonality((), duration, examined=False)

@@ -12,7 +12,7 @@ record. So a variable is suspected when its record is short in integral times, a
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Float
@@ -39,6 +39,7 @@ MOTION_FEATURES = ("log_motion",)
 _LENGTH = 8.0  # integral times in a block
 _MOTION_LENGTH = 3.0  # integral times of the state in a block of steps, whose own memory is shorter
 _LEAST, _MOST = 12, 64  # blocks
+_MOST_BETWEEN = 1024  # blocks of all records together, where two of each are fewer
 _LOCAL_SAMPLES = 200_000
 _READ_NUMBERS = 1 << 22  # of a series that is read by blocks, in all blocks together
 _PER_TIME = 30  # samples per integral time in the Dickey-Fuller regression
@@ -134,22 +135,27 @@ def _local_times(pieces: Sequence[Samples], moments: SeriesMoments) -> Float[np.
     return resolved_times(covariance / np.maximum(covariance[0], 1e-30), lags, moments.series.dt)
 
 
-def block_features(pieces: Sequence[Samples], lag: int) -> dict[str, Any]:
-    """Of one block: mean, log standard deviation, autocorrelation at `lag`, log of the rms step between samples."""
+def block_features(pieces: Sequence[Samples], lag: int, names: Sequence[str]) -> list[np.ndarray]:
+    """Of one block: the features named, `LEVEL_FEATURES` or `MOTION_FEATURES`."""
+    return [_step_size(pieces)] if tuple(names) == MOTION_FEATURES else _levels(pieces, lag)
+
+
+def _step_size(pieces: Sequence[Samples]) -> np.ndarray:
+    """Log of the rms step between samples."""
+    steps = max(sum(len(p) - 1 for p in pieces), 1)
+    moves = (np.diff(p, axis=0) for p in pieces)
+    return 0.5 * np.log(np.maximum(sum(np.einsum("ti,ti->i", m, m) for m in moves) / steps, 1e-30))
+
+
+def _levels(pieces: Sequence[Samples], lag: int) -> list[np.ndarray]:
+    """Mean, log standard deviation, and autocorrelation at `lag`."""
     count = sum(len(p) for p in pieces)
     mean = sum(p.sum(axis=0) for p in pieces) / count
     centred = [p - mean for p in pieces]
     variance = np.maximum(sum(np.einsum("ti,ti->i", p, p) for p in centred) / count, 1e-30)
     pairs = max(sum(max(len(p) - lag, 0) for p in pieces), 1)
     products = sum(np.einsum("ti,ti->i", p[: max(len(p) - lag, 0)], p[lag:]) for p in centred) / pairs
-    steps = max(sum(len(p) - 1 for p in pieces), 1)
-    motion = np.maximum(sum(np.square(np.diff(p, axis=0)).sum(axis=0) for p in pieces) / steps, 1e-30)
-    return {
-        "mean": mean,
-        "log_spread": 0.5 * np.log(variance),
-        "autocorrelation": products / variance,
-        "log_motion": 0.5 * np.log(motion),
-    }
+    return [np.asarray(mean), 0.5 * np.log(variance), products / variance]
 
 
 def _along(series: TimeSeries, shortest: float):
@@ -166,7 +172,8 @@ def _between(series: TimeSeries, shortest: float):
     long = [s for s in series.segments if len(s) >= 2 * shortest]
     if len(long) < 2:
         return None
-    numbers = [int(min(len(s) / shortest, 8)) for s in long]
+    most = max(2, min(8, _MOST_BETWEEN // len(long)))
+    numbers = [int(min(len(s) / shortest, most)) for s in long]
     blocks = [b for s, n in zip(long, numbers) for b in split([s], n)]
     return (blocks, np.repeat(np.arange(len(long)), numbers)) if len(blocks) >= _LEAST else None
 
@@ -190,8 +197,7 @@ def _compare(
     """Features of the blocks and their test."""
     blocks = [bounded(b, _READ_NUMBERS // len(blocks) // len(times), 4) for b in blocks]
     lag = max(1, min(lag, min(max(len(p) for p in b) for b in blocks) // 4))
-    by_block = [block_features(b, lag) for b in blocks]
-    features = np.array([[f[name] for name in names] for f in by_block])
+    features = np.array([block_features(b, lag, names) for b in blocks])
     length = np.mean([sum(len(p) for p in b) for b in blocks])
     p_values = compare_runs(features, labels, times / length, ordered=grouping != "between records")
     between, inside, size = variance_components(features, labels)

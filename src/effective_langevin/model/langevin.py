@@ -4,7 +4,7 @@ import os
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cached_property, partial
 from itertools import repeat
 from typing import Any
 
@@ -249,6 +249,11 @@ class LangevinModel(SimulationMethods, ForecastMethods, ResponseMethods, Passage
         At each state, the spectral radius of the drift's Jacobian; where the noise depends on the state, plus the sum
         of the squares of all derivatives of sqrt(2) D^(1/2).
         """
+        return self._stiffness
+
+    @cached_property
+    def _stiffness(self) -> float:
+        """The fastest rate, computed once: it takes as long as many steps."""
         return simulation.stiffness(self)
 
     def timescales(self) -> analysis.Timescales:

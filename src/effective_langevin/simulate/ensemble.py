@@ -125,8 +125,7 @@ class Units:
         self.share = -(-self.blocks // _SHARES) if one_cpu() else at_once
         self.count = -(-self.blocks // self.share)
         batch = max(1, min(sizes.save_every, _NORMALS_AT_ONCE // (self.members * size)))
-        # Few sizes, so that few programs are compiled.
-        room = 1 << (self.per_call - 1).bit_length() if one_cpu() else self.per_call
+        room = 1 << (self.per_call - 1).bit_length()  # few sizes, so that few programs are compiled
         self.counts = (self.block, batch, room, sizes.save_every, size)
         self.step, self.bound = jnp.float32(sizes.step), jnp.float32(sizes.bound)
         last, self.keys = _first_noise(key, self.step, self.blocks, self.block, size)

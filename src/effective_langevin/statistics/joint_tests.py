@@ -159,10 +159,8 @@ def holm(chances: Sequence[float], level: float) -> list[bool]:
 
 def shares_below(samples: Float[np.ndarray, "sample var"], levels: Float[np.ndarray, "var level"]) -> np.ndarray:
     """Share of each group of consecutive samples below each level, (group, var, level)."""
-    number = levels.shape[1]
     shares = np.empty((GROUPS, *levels.shape))
     for g, part in enumerate(np.array_split(samples, GROUPS)):
-        for v, edges in enumerate(levels):
-            counts = np.bincount(np.searchsorted(edges, part[:, v], side="right"), minlength=number + 1)
-            shares[g, v] = np.cumsum(counts)[:-1] / max(len(part), 1)
+        for v, column in enumerate(np.ascontiguousarray(part.T)):
+            shares[g, v] = [np.count_nonzero(column < level) / max(len(part), 1) for level in levels[v]]
     return shares

@@ -31,6 +31,7 @@ _BLOCK = 1 << 15
 _FFT_BLOCK = 1 << 12
 _TASK = 1 << 20  # rows of a series on disk that make one piece of work
 _TASK_BLOCKS = 1 << 5  # the same in blocks of an FFT
+_LEAST_BUCKET = 16  # lags, and rows between segments, on an accelerator
 Segments = Sequence[Any]  # arrays, or what offers `Segment`
 # Products of fewer multiplications stay on one BLAS thread; more threads on busy cores were up to fifty times slower.
 _ONE_THREAD = 1 << 18
@@ -66,11 +67,8 @@ def lagged_moments(
     """
     lags = np.asarray(lags, dtype=int)
     require_lag(past, int(lags.max()), enough=0.0)
-    gap = int(lags.max())
-    a, b = _Layout(future, gap), _Layout(past, gap)
-    edges = _group_edges([len(s) for s in past], gap, groups)
-    here = jax.default_backend() == "cpu" or a.by_blocks or b.by_blocks
-    sums = (_sums_here if here else _sums_on_device)(a, b, lags, edges)
+    here = jax.default_backend() == "cpu" or _by_blocks(future) or _by_blocks(past)
+    sums = (_sums_here if here else _sums_on_device)(future, past, lags, groups)
     return LaggedMoments(lags, sums[:, :, :-1, :-1].copy(), sums[:, :, -1, -1].copy())
 
 
@@ -95,16 +93,17 @@ def require_lag(segments: Segments, lag: int, enough: float = ENOUGH_PAIRS, advi
         )
 
 
-def _sums_here(a: "_Layout", b: "_Layout", lags: np.ndarray, edges: np.ndarray) -> np.ndarray:
+def _sums_here(future: Segments, past: Segments, lags: np.ndarray, groups: int) -> np.ndarray:
     """Sums of products for every group and lag, in small blocks that stay in the cache."""
-    by_blocks = a.by_blocks or b.by_blocks
+    gap = int(lags.max())
+    a, b, apart = _Layout(future, gap), _Layout(past, gap), _by_blocks(future) or _by_blocks(past)
     pieces = [
-        (group, first, min(first + _TASK, int(stop)) if by_blocks else int(stop))
-        for group, (start, stop) in enumerate(pairwise(edges))
-        for first in (range(int(start), int(stop), _TASK) if by_blocks else [int(start)])
+        (group, first, min(first + _TASK, int(stop)) if apart else int(stop))
+        for group, (start, stop) in enumerate(pairwise(b.group_edges(groups)))
+        for first in (range(int(start), int(stop), _TASK) if apart else [int(start)])
     ]
-    sums = np.zeros((len(edges) - 1, len(lags), a.width, b.width))
-    found = in_order(partial(_piece_sums, a, b, lags), [ends for _, *ends in pieces], spread=by_blocks)
+    sums = np.zeros((groups, len(lags), a.width, b.width))
+    found = in_order(partial(_piece_sums, a, b, lags), [ends for _, *ends in pieces], spread=apart)
     for (group, *_), part in zip(pieces, found):
         sums[group] += part
     return sums
@@ -123,14 +122,22 @@ def _piece_sums(a: "_Layout", b: "_Layout", lags: np.ndarray, ends: Sequence[int
     return sums
 
 
-def _sums_on_device(a: "_Layout", b: "_Layout", lags: np.ndarray, edges: np.ndarray) -> np.ndarray:
-    """The same on an accelerator, where one product per group and lag is fast, also in float64."""
+def _sums_on_device(future: Segments, past: Segments, lags: np.ndarray, groups: int) -> np.ndarray:
+    """The same on an accelerator, where one product per group and lag is fast, also in float64.
+
+    Gap and number of lags are rounded up to powers of two, so that one program serves many calls: a program takes
+    longer to compile than to run.
+    """
+    gap, number = (max(_LEAST_BUCKET, 1 << (int(n) - 1).bit_length()) for n in (max(lags.max(), 1), len(lags)))
+    a, b = _Layout(future, gap), _Layout(past, gap)
+    edges = b.group_edges(groups)
     longest = int(np.diff(edges).max())
     with jax.enable_x64(True):
-        late, early = (jnp.asarray(layout.rows(0, layout.length + longest)) for layout in (a, b))
-        ends, steps = jnp.asarray(edges), jnp.asarray(lags)
+        late = jnp.asarray(a.rows(0, a.length + longest))
+        early = late if future is past else jnp.asarray(b.rows(0, b.length + longest))
+        ends, steps = jnp.asarray(edges), jnp.asarray(np.pad(lags, (0, number - len(lags)), mode="edge"))
         parts = [_group_sums(late, early, first, last, steps, longest) for first, last in pairwise(ends)]
-        return np.array(parts)
+        return np.array(parts)[:, : len(lags)]
 
 
 @soon_compiled
@@ -152,15 +159,13 @@ def autocovariances(segments: Sequence[Samples], reach: int) -> Float[np.ndarray
     """
     lengths = np.array([len(s) for s in segments])
     pairs = np.maximum(lengths[:, None] - np.arange(reach + 1), 0).sum(axis=0)
-    layout = _Layout(segments, reach)
+    layout, apart = _Layout(segments, reach), _by_blocks(segments)
     block = max(_FFT_BLOCK, next_fast_len(4 * reach, True) or 0) - reach
     size = next_fast_len(block + reach, True) or 0
     spectrum = np.zeros((layout.width - 1, size // 2 + 1), complex)
     starts = list(range(0, layout.length, block))
-    pieces = (
-        [starts[i : i + _TASK_BLOCKS] for i in range(0, len(starts), _TASK_BLOCKS)] if layout.by_blocks else [starts]
-    )
-    for part in in_order(partial(_piece_spectrum, layout, block, reach, size), pieces, spread=layout.by_blocks):
+    pieces = [starts[i : i + _TASK_BLOCKS] for i in range(0, len(starts), _TASK_BLOCKS)] if apart else [starts]
+    for part in in_order(partial(_piece_spectrum, layout, block, reach, size), pieces, spread=apart):
         spectrum += part
     return np.asarray(scipy.fft.irfft(spectrum, size))[:, : reach + 1].T / np.where(pairs > 0, pairs, np.nan)[:, None]
 
@@ -173,6 +178,11 @@ def _piece_spectrum(layout: "_Layout", block: int, reach: int, size: int, starts
         origin = np.asarray(scipy.fft.rfft(window[:, :block], size, workers=-1))
         spectrum += np.asarray(scipy.fft.rfft(window, size, workers=-1)) * origin.conj()
     return spectrum
+
+
+def _by_blocks(segments: Segments) -> bool:
+    """Tell whether segments, or arrays that they join, are read by blocks."""
+    return any(is_lazy(part) for s in segments for part in (s.parts if isinstance(s, SideBySide) else [s]))
 
 
 class SideBySide:
@@ -192,12 +202,13 @@ class _Layout:
     """Segments in one array, a column of ones beside them, `gap` rows of zeros after each; made where asked for."""
 
     def __init__(self, segments: Segments, gap: int):
-        self.segments, self.width = segments, segments[0].shape[1] + 1
+        self.segments, self.gap, self.width = segments, gap, segments[0].shape[1] + 1
         ends = np.cumsum([len(s) + gap for s in segments])
         self.starts, self.length = ends - [len(s) + gap for s in segments], int(ends[-1])
-        self.by_blocks = any(
-            is_lazy(part) for s in segments for part in (s.parts if isinstance(s, SideBySide) else [s])
-        )
+
+    def group_edges(self, groups: int) -> np.ndarray:
+        """Edges of groups that hold equally many samples."""
+        return _group_edges([len(s) for s in self.segments], self.gap, groups)
 
     def rows(self, first: int, stop: int) -> np.ndarray:
         """Rows first ... stop - 1, zeros beyond the last."""

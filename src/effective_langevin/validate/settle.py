@@ -14,11 +14,13 @@ from ..statistics.resampling import GROUPS
 
 _FIRST = 4.0  # integral times; each round is twice as long as the one before
 _ROUNDS = 3
-_FRAMES = 32
+_FRAMES = 64
 _LEVELS = np.linspace(0.1, 0.9, 9)
 _CHANCE = 0.01  # of one more round for an ensemble at rest
 _LEAST = 0.02  # change of a probability that matters
 _FEWEST = 8  # members
+_AFFORDABLE = 1 << 24  # numbers saved on the way to rest
+_MORE_STEPS = 1.5
 
 
 @dataclass(frozen=True)
@@ -44,36 +46,51 @@ def simulate_steadily(
     """Simulate in the model's variables after the ensemble came to rest; at once from states that are given."""
     if {"initial", "noise"} & set(options):
         return model.simulate(duration, members=members, seed=seed, **options), None
-    states, found = settle(model, slowest, members=members, seed=seed, options=options)
     own = replace(model, transform=None)
+    states, found = settle(own, slowest, members=members, seed=seed, options=options)
     return own.simulate(duration, members=len(states), seed=seed, initial=states, **options), found
 
 
 def settle(
     model: LangevinModel, slowest: float, *, members: int, seed: int, options: Mapping[str, Any]
 ) -> tuple[Samples, Settling]:
-    """Run an ensemble from states of the data until its law stands still, at most 28 integral times.
+    """Run an ensemble of a model without transform from states of the data until its law stands still.
 
-    Returns the last states of the members that did not diverge, in the model's variables.
+    That is for at most 28 integral times. Returns the last states of the members that did not diverge.
     """
-    own, states, found, length = replace(model, transform=None), None, Settling(0.0), _FIRST * slowest
+    states, found, length = None, Settling(0.0), _FIRST * slowest
     for turn in range(_ROUNDS):
-        interval = options["dt"] * max(1, round(length / _FRAMES / options["dt"]))
-        paths = own.simulate(
-            _FRAMES * interval,
-            members=members if states is None else len(states),
+        stride = max(1, round(length / _FRAMES / options["dt"]))
+        count = members if states is None else len(states)
+        often = _interval(model, stride, count, options)
+        paths = model.simulate(
+            stride * _FRAMES * options["dt"],
+            members=count,
             seed=seed + 7919 * (turn + 1),
             initial=states,
-            **{**options, "dt": interval},
+            **{**options, "dt": often * options["dt"]},
         )
-        values = np.array(paths.segments)
+        values = np.array([path[:: stride // often] for path in paths.segments])
         states = values[:, -1]
-        found = Settling(found.time + _FRAMES * interval, *_change(values))
+        found = Settling(found.time + stride * _FRAMES * options["dt"], *_change(values))
         if found.p >= _CHANCE:
             break
         length *= 2
     assert states is not None
     return states, found
+
+
+def _interval(model: LangevinModel, stride: int, members: int, options: Mapping[str, Any]) -> int:
+    """Return how often to save: every sample, as the run that follows, or every `stride`-th.
+
+    One compiled program then serves both runs. It may not need much more memory, or more steps: states that are saved
+    less often allow longer steps.
+    """
+    if stride * _FRAMES * members * model.dimension > _AFFORDABLE:
+        return stride
+    dt, stepper = options["dt"], options.get("stepper")
+    steps = [options.get("step") or model.automatic_step(stepper, dt * n) for n in (1, stride)]
+    return 1 if min(steps[0], dt) * _MORE_STEPS >= min(steps[1], stride * dt) else stride
 
 
 def _change(paths: np.ndarray) -> tuple[float, float]:

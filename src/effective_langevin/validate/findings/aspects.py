@@ -48,6 +48,7 @@ FAMILY = 5  # tests among which the levels are shared, at most
 USABLE_CHANCE, POOR_CHANCE = 0.05, 0.01  # of an alarm about a right model, over all tests together
 SEED_ERRORS = 2.0  # a verdict that changes when differences move by so many of their Monte-Carlo errors is a close call
 _PROBABILITIES = np.linspace(0.05, 0.95, 19)
+_LEVEL_SAMPLES = 100_000  # from which levels are taken; the probabilities below them are those of all samples
 _LAGS, _CROSS_LAGS = 16, 6
 _MOST_CROSSED = 6
 _DECAYED = 0.1  # autocorrelation at which the integral of a correlation time ends
@@ -248,7 +249,7 @@ def score(model: LangevinModel) -> Aspect:
 
 def _probabilities(data: TimeSeries, paths: TimeSeries, names: Sequence[str]) -> _Parts:
     samples, points = data.stacked(), data.dimension // len(names)
-    levels = np.quantile(samples, _PROBABILITIES, axis=0).T
+    levels = np.quantile(samples[:: max(1, len(samples) // _LEVEL_SAMPLES)], _PROBABILITIES, axis=0).T
     ends = zip(names, levels[::points])
     labels = [f"the probability of {name} below {short(float(v))}" for name, row in ends for v in row]
 
