@@ -4,8 +4,10 @@
 
 runs `el.read -> el.fit -> el.validate -> report` on a small file under `sys.setprofile`, notes every call that passes
 from one folder of the package to another, and writes the drawing into CONTRIBUTING.md. Calls into `_core`, `execution`,
-`systems` and `__init__` files count as part of their caller. A stage is entered by a function, a class method or
-one of `WORKING_METHODS`; other methods and properties only ask a finished product, and are counted apart.
+`systems`, `data/lazy.py` (rows of segments) and `__init__` files count as part of their caller; `fit` stands for all
+modules beside it. A stage is entered where `DRIVERS` call a function, a class method or one of `WORKING_METHODS` of
+it; other methods and properties only ask a finished product. These, and what a stage itself calls in lower layers, are
+counted apart.
 """
 
 import contextlib
@@ -26,6 +28,7 @@ LOWER = ("statistics",)
 WORKING_METHODS = ("LangevinModel.__init__", "LangevinModel.simulate", "Validation.report")
 IGNORED = ("_core", "execution", "systems", "cli")
 USER = "user"
+DRIVERS = (USER, "fit", "validate")
 WRITTEN_BY_DATACLASS = "<string>"
 MARKS = "<!-- python -m docs.call_path -->\n```text\n", "\n```\n<!-- end -->"
 
@@ -39,11 +42,16 @@ class Call:
     name: str
     enters: bool
 
+    @property
+    def starts_stage(self) -> bool:
+        """Whether a driver starts work in a folder that is not below all stages."""
+        return self.enters and self.caller in DRIVERS and self.folder not in LOWER
+
     @classmethod
     def of(cls, caller: str, folder: str, frame: FrameType) -> "Call":
         """Read name and kind of the function from its frame."""
         code, name = frame.f_code, frame.f_code.co_qualname
-        if code.co_filename == WRITTEN_BY_DATACLASS and "self" in frame.f_locals:
+        if code.co_varnames[:1] == ("self",):  # by the class of the object: methods may be inherited
             name = f"{type(frame.f_locals['self']).__name__}.{code.co_name}"
         is_method = "." in name and code.co_varnames[:1] != ("cls",)
         enters = name in WORKING_METHODS or not (is_method or name == "<module>")
@@ -96,8 +104,8 @@ def folder_of(file: str) -> str | None:
     """Return the folder of the package that a file belongs to, "" if its calls are the caller's, None if outside."""
     with contextlib.suppress(ValueError):
         first, *rest = Path(file).relative_to(PACKAGE).parts
-        ignored = first in IGNORED or (rest or [first])[-1] == "__init__.py"
-        return "" if ignored else first.removesuffix(".py")
+        ignored = first in IGNORED or (rest or [first])[-1] == "__init__.py" or (first, *rest) == ("data", "lazy.py")
+        return "" if ignored else first if rest else "fit"
     return None
 
 
@@ -121,7 +129,7 @@ def entries(calls: list[Call]) -> list[tuple[str, list[str]]]:
     """Return the folders in the order in which they are entered, with the functions called there, each once."""
     found: list[tuple[str, list[str]]] = []
     for call in calls:
-        if not call.enters or call.folder in LOWER:
+        if not call.starts_stage:
             continue
         if not found or found[-1][0] != call.folder:
             found.append((call.folder, []))
@@ -136,7 +144,7 @@ def drawing(trace: Trace) -> str:
     for step, calls in trace.calls.items():
         for i, (folder, functions) in enumerate(entries(calls)):
             lines.append(f"{step if i == 0 else '':12s} {folder:9s} {', '.join(functions)}")
-        asked.update((call.caller, call.folder) for call in calls if not call.enters or call.folder in LOWER)
+        asked.update((call.caller, call.folder) for call in calls if not call.starts_stage)
     lines += ["", "Products asked and lower layers called, by number of calls:"]
     for caller in dict.fromkeys(caller for caller, _ in asked):
         row = sorted(((n, folder) for (source, folder), n in asked.items() if source == caller), reverse=True)
