@@ -202,10 +202,8 @@ class TranslationsAndReflections(Translations):
         super().__post_init__()
         signs = self.parity if isinstance(self.parity, tuple | list) else (self.parity,) * self.channels
         if len(signs) != self.channels or any(sign not in (-1, 1) for sign in signs):
-            raise ArgumentError(
-                f"Argument `parity` must be 1 or -1, for all fields or for each of {self.channels}, but got "
-                f"{self.parity!r}."
-            )
+            must = f"1 or -1, for all fields or for each of {self.channels}"
+            raise checks.refused("parity", must, self.parity)
         object.__setattr__(self, "parity", tuple(int(sign) for sign in signs))
 
     def without_reflections(self) -> Translations:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from ..._core import files
+from ..._core import checks, files
 from ..._core.errors import ArgumentError
 from ..._core.format import count, listed
 from ..._core.types import Paths
@@ -200,7 +200,5 @@ def as_store(path: str | os.PathLike[str]) -> Path:
     """Return the path of a store; only Zarr is written block by block."""
     found = Path(path)
     if found.suffix.lower() != ".zarr":
-        raise ArgumentError(
-            f"Argument `out` must be a path that ends in .zarr, but got {str(path)!r}: only Zarr is written by blocks."
-        )
+        raise checks.refused("out", "a path that ends in .zarr", str(path), "Only Zarr is written by blocks.")
     return found
