@@ -30,7 +30,7 @@ import numpy as np
 from scipy.linalg import expm, solve_continuous_lyapunov
 
 import effective_langevin as el
-from effective_langevin.execution.workers import count_cores
+from effective_langevin.execution.batches import count_cores
 
 RESULTS = Path(__file__).parent / "results" / "many.json"
 SAMPLES, DT = 10_000, 0.05

@@ -31,7 +31,7 @@ from .estimate.mobility.cross_check import cross_check
 from .estimate.score import KGMM, DenoisingScore, Gaussian, ScoreFit, ScoreStrategy, estimate_score
 from .estimate.space import StateSpace
 from .estimate.symmetry import NoSymmetry, Symmetry, check_symmetry
-from .execution.compilation import note_shape
+from .execution.compilation import note_shape, with_room
 from .held_out import LEAST_INDEPENDENT, Trials, check_by_forecasts, count_independent
 from .memory import Memory, as_memory, check_memory, choose_memory, closure_with, name_memory, remember, units_of
 from .model import LangevinModel
@@ -141,7 +141,7 @@ def fit(
         space = StateSpace.of(series, symmetry)
 
     series = unfold(series)
-    note_shape("fit", series.n_samples, series.dimension)
+    note_shape("fit", with_room(series.n_samples), series.dimension)
     standardizer = units_of(series, space)
     standard, standard_space = series.map(standardizer.to_standard), space.in_units_of(standardizer.std)
     model_of = partial(_model_of, standardizer=standardizer, space=space, **_labels_of(series, seed))

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy.linalg import expm
@@ -15,7 +17,10 @@ from effective_langevin.estimate.mobility.quadrature import (
     integrated_along,
     spanning_frame,
 )
-from effective_langevin.statistics.resampling import jackknife, left_out
+from effective_langevin.estimate.mobility.responses import Moments
+from effective_langevin.estimate.symmetry import NoSymmetry, Translations
+from effective_langevin.statistics.resampling import drawn_weights, jackknife, left_out
+from effective_langevin.systems import OrnsteinUhlenbeck
 
 # One Phi out of many horizons.
 
@@ -138,7 +143,7 @@ def test_the_response_of_a_linear_process_is_integrated_exactly_at_any_interval(
 
 def test_a_slow_response_is_integrated_too():
     """A rate of zero: the integral of a constant is its value times the time."""
-    exponentials = Exponentials(np.zeros(1), np.ones((2, 1)), np.ones((1, 2)))
+    exponentials = Exponentials(np.zeros(1), np.ones((2, 1)), np.ones((1, 2)), np.array(True))
     value, integral = exponentials.at(np.array([0.0, 2.0]), 1)
     np.testing.assert_allclose(value[:, 0, 0], 1)
     np.testing.assert_allclose(integral[:, 0, 0], [0, 2])
@@ -147,7 +152,23 @@ def test_a_slow_response_is_integrated_too():
 @pytest.mark.parametrize("factor", [-0.2, 1e-3])
 def test_where_the_sampling_is_too_coarse_for_a_logarithm_the_spline_is_used_alone(factor):
     now, later = np.eye(2), np.diag([0.5, factor])
-    assert Exponentials.through(now, later, 1.0, Frame(np.eye(2), np.eye(2))) is None
+    exponentials = Exponentials.through(now, later, 1.0, Frame(np.eye(2), np.eye(2)))
+    assert not exponentials.usable
     tau = np.arange(5.0)
     response = np.exp(-tau)[:, None, None]
-    np.testing.assert_array_equal(integrated_along(response, tau, None, np.eye(1)), integrated(response, tau))
+    np.testing.assert_array_equal(integrated_along(response, tau, exponentials, np.eye(1)), integrated(response, tau))
+
+
+@pytest.mark.parametrize("symmetry", [NoSymmetry(), Translations()])
+@pytest.mark.parametrize("dt", [0.1, 2.0])  # at 2.0 some draws have no logarithm, others have one
+@pytest.mark.parametrize("first", [0, 1])
+def test_many_draws_at_once_are_those_one_by_one(symmetry, dt, first):
+    series = OrnsteinUhlenbeck.rotating(2).simulate(400 * dt, dt=dt, seed=1)
+    scores = [-x @ np.linalg.inv(np.cov(x.T)) + 0.1 * np.sin(3 * x) for x in series.segments]
+    moments = Moments.of(series, scores, np.arange(9), 4, True).with_rates(series, scores)
+    moments = moments.with_current(series, [0.1 * x**2 for x in series.segments])
+    weights = drawn_weights(4, 30)
+    together = moments.phi_by_horizon(weights, symmetry, first)
+    alone = replace(moments, known={})
+    one_by_one = [alone.phi_by_horizon(w, symmetry, first) for w in weights]
+    np.testing.assert_allclose(together, one_by_one, rtol=1e-9, atol=1e-12)

@@ -19,12 +19,15 @@ from effective_langevin.estimate.score import (
     ScoreStrategy,
     calibration,
     estimate_score,
+    noise_level,
     preconditioning,
 )
 from effective_langevin.estimate.score.calibration import calibration_matrix, perturbed, stein_error, stein_matrix
 from effective_langevin.estimate.score.kgmm import average_noise
 from effective_langevin.estimate.score.noise_level import choose_noise_level, gaussian_if_as_good, score_matching_loss
 from effective_langevin.estimate.space import StateSpace
+from effective_langevin.execution import batches
+from effective_langevin.execution.compilation import with_room
 
 KEY = jax.random.key(0)
 NONE = StateSpace((None, None))
@@ -221,6 +224,47 @@ def test_fewer_samples_call_for_a_larger_noise_level():
         assert level == smoothest_of_the_best(choice)
         chosen[count] = level
     assert chosen[20] >= 2 * chosen[3000]
+
+
+@pytest.mark.parametrize("threads", [1, 4])
+def test_the_way_down_the_widths_ends_where_the_loss_rises_twice_however_many_are_tried_at_once(monkeypatch, threads):
+    monkeypatch.setattr(noise_level, "count_threads", lambda: threads)
+    monkeypatch.setattr(batches, "count_threads", lambda: threads)
+    test = np.random.default_rng(0).normal(size=(500, 2))
+    off = dict(zip(noise_level.CANDIDATES, (0.5, 0.2, 0.0, 0.3, 0.6, -0.9)))  # the last one would be worse still
+    level, choice = choose_noise_level(lambda sigma: Score.linear((1 + off[sigma]) * np.eye(2)), test, key=KEY)
+    assert level == 0.1
+    assert choice.noise_level == noise_level.CANDIDATES[:5]
+    assert choice.held_out_loss[4] > choice.held_out_loss[3] > choice.held_out_loss[2] == 0
+
+
+def test_averages_of_noise_do_not_depend_on_the_number_of_threads(monkeypatch):
+    samples = np.random.default_rng(0).normal(size=(1000, 2))
+    tree = grow_tree(samples, cells=20, key=KEY)
+    found = []
+    for threads in (1, 3):
+        monkeypatch.setattr(batches, "count_threads", lambda threads=threads: threads)
+        found.append(average_noise(tree, samples, 0.2, 7, key=KEY))
+    assert found[0].draws == found[1].draws
+    np.testing.assert_array_equal(found[0].scores, found[1].scores)
+
+
+def test_samples_of_nearby_numbers_share_programs_and_draw_the_same_noise():
+    """Eight lengths from one power of two to the next: 1000 and 970 rows fit into the same, 900 do not."""
+    assert [with_room(n) for n in (1, 15, 16, 17, 33, 900, 970, 1000)] == [1, 15, 16, 18, 36, 960, 1024, 1024]
+    samples, compiled = np.random.default_rng(0).normal(size=(1000, 2)), []
+    tree = grow_tree(samples, cells=5, key=KEY)
+    jax.monitoring.register_event_duration_secs_listener(
+        lambda name, seconds, **of: compiled.append(of.get("fun_name")) if "backend_compile" in name else None
+    )
+    for length in (1000, 970, 900):
+        compiled.clear()
+        part = samples[:length]
+        noise = perturbed(part, 0.3, key=KEY) - part
+        np.testing.assert_allclose(noise, 0.3 * np.asarray(jax.random.normal(KEY, (1000, 2)))[:length], atol=1e-6)
+        average_noise(tree, part, 0.3, 4, key=KEY)
+        own = [name for name in compiled if "_sum_one_draw" in name]
+        assert bool(own) == (length != 970), compiled
 
 
 def test_kgmm_chooses_its_noise_level_and_gives_the_same_bits_for_the_same_key():

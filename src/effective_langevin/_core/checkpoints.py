@@ -95,8 +95,9 @@ class Checkpoint:
 @contextmanager
 def of(settings: Any, arrays: Any) -> Iterator[Checkpoint]:
     """Open the checkpoint of a piece of work defined by its settings and arrays; an interrupt leaves the last state."""
-    folder, every = _folder.get() or (None, 0.0)
-    checkpoint = Checkpoint(folder and folder / f"checkpoint-{_digest(settings, arrays)}.npz", every)
+    kept = _folder.get()
+    path = kept[0] / f"checkpoint-{_digest(settings, arrays)}.npz" if kept else None
+    checkpoint = Checkpoint(path, kept[1] if kept else 0.0)
     try:
         yield checkpoint
     finally:

@@ -1,9 +1,11 @@
 """Functions of one state applied to many."""
 
 import os
+import sys
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
 from functools import partial, reduce, singledispatch
 from operator import add
 from typing import Any
@@ -24,15 +26,27 @@ def one_cpu() -> bool:
 
 
 def on_all_cores(function: Callable, *arguments: Sequence) -> list[Any]:
-    """Map a function over its arguments, in order; on one CPU with as many threads as it has cores.
+    """Map a function over its arguments, in order; on one CPU with as many threads as there are cores to use.
 
-    A compiled program of moderate size runs on one core and lets other threads run meanwhile.
+    A compiled program of moderate size runs on one core and lets other threads run meanwhile. Each call sees the
+    progress and the checkpoints of the caller.
     """
-    threads = min(len(arguments[0]), os.cpu_count() or 1) if one_cpu() else 1
+    threads = min(len(arguments[0]), count_threads()) if one_cpu() else 1
     if threads < 2:
         return list(map(function, *arguments))
     with ThreadPoolExecutor(threads) as pool:
-        return list(pool.map(function, *arguments))
+        calls = [pool.submit(copy_context().run, function, *given) for given in zip(*arguments)]
+        return [call.result() for call in calls]
+
+
+def count_threads() -> int:
+    """Return how many threads work side by side on one CPU: one per core, or one where the environment asks for it."""
+    return 1 if os.environ.get("OMP_NUM_THREADS") == "1" else count_cores()
+
+
+def count_cores() -> int:
+    """Return the number of cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1
 
 
 @singledispatch

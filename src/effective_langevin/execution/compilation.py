@@ -10,6 +10,7 @@ from typing import Any, TypeVar, cast
 
 import equinox as eqx
 import jax
+import numpy as np
 
 F = TypeVar("F", bound=Callable)
 
@@ -23,6 +24,20 @@ def soon_compiled(function: F) -> F:
     kernels = {"xla_gpu_enable_triton_gemm": False, "xla_gpu_autotune_level": 0}
     options: dict[str, Any] = {"compiler_options": kernels}
     return cast(F, eqx.filter_jit(function, **options))
+
+
+def with_room(length: int) -> int:
+    """Return the least of a few lengths, eight from one power of two to the next, that `length` rows fit into.
+
+    Programs for arrays of these lengths serve series of every length.
+    """
+    unit = 1 << max(length.bit_length() - 4, 0)
+    return -(-length // unit) * unit
+
+
+def pad_rows(rows: np.ndarray) -> np.ndarray:
+    """Repeat the last row up to a length that other arrays share."""
+    return np.pad(rows, ((0, with_room(len(rows)) - len(rows)), *[(0, 0)] * (rows.ndim - 1)), mode="edge")
 
 
 _MOST_SHAPES = 24

@@ -22,8 +22,9 @@ from ..estimate.mobility import IntegratedResponse
 from ..estimate.mobility.base import ClosureStrategy
 from ..estimate.score import ScoreStrategy
 from ..estimate.symmetry import Symmetry
+from ..execution.batches import count_cores
 from ..execution.cluster import active_client
-from ..execution.workers import count_cores, run_all
+from ..execution.workers import run_all
 from ..fit import describe
 from .folder import ManyFolder
 from .result import ManyFits, wanted_reports

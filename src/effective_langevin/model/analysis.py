@@ -7,7 +7,6 @@ linear dynamics they decay so for ever. Errors come from blocks of time drawn wi
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 from jaxtyping import Float, Shaped
@@ -165,16 +164,16 @@ class Draws:
                 "to make it so"
             )
         values, vectors = np.linalg.eigh(0.5 * (self.phi + self.phi.T))
-        errors = self.of(lambda phi, _: np.einsum("ik,ij,jk->k", vectors, phi, vectors)).std(axis=0)
+        errors = self.of(lambda phi, _: np.einsum("ik,dij,jk->dk", vectors, phi, vectors)).std(axis=0)
         doubtful = vectors[:, values < np.maximum(_NEAR_SINGULAR * values[-1], _SURE * errors)]
         odd = 0.5 * (self.phi - self.phi.T)
         return _MAYBE_NO_NOISE if np.linalg.norm(doubtful.T @ odd) > _NO_CURRENT * np.linalg.norm(odd) else ""
 
-    def of(self, function: Callable[[Matrix, Matrix], Any]) -> np.ndarray:
-        """A function of Phi and C for every draw; without draws, of the two themselves, which then have no error."""
-        return np.array(
-            [function(phi, c) for phi, c in zip(self.phis, self.covariances)] or [function(self.phi, self.covariance)]
-        )
+    def of(self, function: Callable[[np.ndarray, np.ndarray], np.ndarray]) -> np.ndarray:
+        """A function of Phi and C of all draws, (draw, ...); without draws, of the two alone, with no error then."""
+        if len(self.phis) == 0:
+            return function(self.phi[None], self.covariance[None])
+        return function(self.phis, self.covariances)
 
 
 def relaxation(draws: Draws) -> Timescales:
@@ -183,10 +182,10 @@ def relaxation(draws: Draws) -> Timescales:
     order = np.lexsort((-np.imag(rates), np.real(rates).round(12)))
     rates, directions = rates[order], vectors.T[order]
 
-    def matched(phi: Matrix, covariance: Matrix) -> np.ndarray:
-        """Eigenvalues of a draw, each in the place of the one that it belongs to."""
-        found = np.linalg.eigvals(phi @ np.linalg.inv(covariance))
-        return found[linear_sum_assignment(np.abs(rates[:, None] - found))[1]]
+    def matched(phis: np.ndarray, covariances: np.ndarray) -> np.ndarray:
+        """Eigenvalues of each draw, each in the place of the one that it belongs to."""
+        drawn = np.linalg.eigvals(phis @ np.linalg.inv(covariances))
+        return np.array([one[linear_sum_assignment(np.abs(rates[:, None] - one))[1]] for one in drawn])
 
     drawn, decay, turn = draws.of(matched), np.real(rates), np.abs(np.imag(rates))
     turn = np.where(turn > _ROUNDING * np.abs(rates), turn, 0.0)
@@ -207,7 +206,7 @@ def rotations(draws: Draws, std: Vector, reason: str = "") -> Circulation:
     frequency, vectors = np.linalg.eigh(1j * turning)
     fastest = np.argsort(-frequency)[: len(std) // 2]
     second, first = (np.sqrt(2) * part(vectors.T[fastest]) for part in (np.real, np.imag))
-    drawn = draws.of(lambda phi, c: -np.einsum("ki,ij,kj->k", second, _turning(phi, c), first))
+    drawn = draws.of(lambda phi, c: -np.einsum("ki,dij,kj->dk", second, _turning(phi, c), first))
     planes = np.stack([first, second], axis=1) @ np.linalg.cholesky(draws.covariance).T * std
     return Circulation(frequency[fastest], draws.scatter(drawn), planes, reason)
 
@@ -232,7 +231,7 @@ def entropy_production(draws: Draws, states: Samples, scores: Samples) -> Entrop
 
     rest = (scores.T @ scores - linear.T @ linear) / len(states)
     value = float(np.sum(kernel * gaussian) + beyond(kernel).mean())
-    drawn = draws.of(lambda phi, c: np.sum(_kernel(phi) * (np.linalg.inv(c) + rest)))
+    drawn = draws.of(lambda phi, c: np.sum(_kernel(phi) * (np.linalg.inv(c) + rest), axis=(-2, -1)))
     noise = beyond(kernel).std() / np.sqrt(len(states))
     return EntropyProduction(value, float(np.hypot(draws.scatter(drawn), noise)), float(drawn.mean() - value))
 
@@ -271,13 +270,13 @@ def _produced(current: Samples, diffusion: Diffusions) -> np.ndarray | None:
     return np.sum(np.where(noisy, squares, 0.0) / np.where(noisy, values, 1.0), axis=1)
 
 
-def _kernel(phi: Matrix) -> Matrix:
-    odd = 0.5 * (phi - phi.T)
-    return odd.T @ np.linalg.pinv(0.5 * (phi + phi.T), rcond=_NO_DIFFUSION, hermitian=True) @ odd
+def _kernel(phi: np.ndarray) -> np.ndarray:
+    odd = 0.5 * (phi - phi.mT)
+    return odd.mT @ np.linalg.pinv(0.5 * (phi + phi.mT), rcond=_NO_DIFFUSION, hermitian=True) @ odd
 
 
-def _turning(phi: Matrix, covariance: Matrix) -> Matrix:
+def _turning(phi: np.ndarray, covariance: np.ndarray) -> np.ndarray:
     """L^-1 Phi_A L^-T with C = L L^T."""
     root = np.linalg.cholesky(covariance)
-    half = np.linalg.solve(root, 0.5 * (phi - phi.T))
-    return np.linalg.solve(root, half.T).T
+    half = np.linalg.solve(root, 0.5 * (phi - phi.mT))
+    return np.linalg.solve(root, half.mT).mT

@@ -14,8 +14,7 @@ from .._core import checks, keys, progress
 from .._core.errors import DivergenceError, EstimateWarning
 from .._core.types import Paths, Samples
 from ..data import TimeSeries
-from ..execution.batches import on_all_cores
-from ..execution.workers import count_cores
+from ..execution.batches import count_cores, on_all_cores
 from ..simulate.ensemble import Carry, Units
 from ..simulate.forcing import Forced
 from . import storage

@@ -50,12 +50,13 @@ class LaggedMoments:
     def mean(self, weights: np.ndarray | None = None) -> LagMatrices:
         """< a(t + lag) b(t)^T > over all groups, or over groups counted `weights` times each; NaN without a pair.
 
-        Each of fewer weights counts for equally many consecutive groups.
+        Each of fewer weights counts for equally many consecutive groups. Many weights, (draw, group), give as many
+        means, (draw, lag, a, b).
         """
         weights = np.ones(1) if weights is None else weights
-        weights = np.repeat(weights, len(self.sums) // len(weights))
+        weights = np.repeat(weights, len(self.sums) // weights.shape[-1], axis=-1)
         pairs = np.tensordot(weights, self.pairs, 1)
-        return np.tensordot(weights, self.sums, 1) / np.where(pairs > 0, pairs, np.nan)[:, None, None]
+        return np.tensordot(weights, self.sums, 1) / np.where(pairs > 0, pairs, np.nan)[..., None, None]
 
 
 def lagged_moments(

@@ -17,6 +17,23 @@ GROUPS = 20
 _LEAST_RATING = 16
 
 
+class OverWeights:
+    """An estimate for any weights of the groups that takes many of them at once, (draw, group) -> (draw, ...)."""
+
+    def __init__(self, function: Callable[[np.ndarray], np.ndarray]):
+        self.together = function
+
+    def __call__(self, weights: np.ndarray) -> np.ndarray:
+        return self.together(weights[None])[0]
+
+
+def for_each(estimate: Callable[[np.ndarray], np.ndarray], weights: Float[np.ndarray, "draw group"]) -> np.ndarray:
+    """Estimate with each of many weights, (draw, ...)."""
+    if isinstance(estimate, OverWeights):
+        return estimate.together(weights)
+    return np.array([estimate(one) for one in weights])
+
+
 def jackknife(estimate: Callable[[np.ndarray], np.ndarray], groups: int) -> tuple[np.ndarray, np.ndarray]:
     """Estimate from all groups, with the standard error from leaving out each in turn."""
     return estimate(np.ones(groups)), jackknife_error(left_out(estimate, groups))
@@ -24,7 +41,7 @@ def jackknife(estimate: Callable[[np.ndarray], np.ndarray], groups: int) -> tupl
 
 def left_out(estimate: Callable[[np.ndarray], np.ndarray], groups: int) -> np.ndarray:
     """Estimate without each of the groups, (group, ...)."""
-    return np.array([estimate(1.0 - np.eye(groups)[g]) for g in range(groups)])
+    return for_each(estimate, 1.0 - np.eye(groups))
 
 
 def jackknife_error(others: np.ndarray) -> np.ndarray:
@@ -54,7 +71,7 @@ def rating_groups(groups: int) -> int:
 
 def bootstrap(estimate: Callable[[np.ndarray], np.ndarray], groups: int, draws: int = 200, seed: int = 0) -> np.ndarray:
     """Estimate from groups drawn with replacement, (draw, ...)."""
-    return np.array([estimate(weights) for weights in drawn_weights(groups, draws, seed)])
+    return for_each(estimate, drawn_weights(groups, draws, seed))
 
 
 def drawn_weights(groups: int, draws: int = 200, seed: int = 0) -> Float[np.ndarray, "draw group"]:

@@ -9,6 +9,7 @@ from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, NamedTuple
+from weakref import WeakKeyDictionary
 
 import jinja2
 import numpy as np
@@ -105,13 +106,14 @@ def write_report(validation: Validation, path: str | os.PathLike, *, drawn: dict
 
 
 def save_figures(drawn: dict[str, Figure], folder: Path) -> None:
-    """Write each figure as NAME.png and NAME.pdf."""
+    """Write each figure as NAME.png, the picture that is in the report, and NAME.pdf."""
     folder.mkdir(exist_ok=True)
     with progress.task("Writing the figures", len(drawn)) as tick:
         for name, figure in drawn.items():
-            for kind in ("png", "pdf"):
-                with files.replaced(folder / f"{name}.{kind}") as temporary:
-                    figure.savefig(temporary, dpi=150, format=kind)
+            with files.replaced(folder / f"{name}.png") as temporary:
+                temporary.write_bytes(_picture(figure))
+            with files.replaced(folder / f"{name}.pdf") as temporary:
+                figure.savefig(temporary, format="pdf", dpi=150)
             tick(1)
 
 
@@ -146,11 +148,21 @@ def render(validation: Validation, drawn: dict[str, Figure]) -> str:
 
 def _embedded(figure: Figure) -> dict[str, Any]:
     """Return a figure as a data address, with its size in CSS pixels."""
-    buffer = io.BytesIO()
-    figure.savefig(buffer, format="png", dpi=RESOLUTION)
     width, height = (round(CSS_PIXELS * inches) for inches in figure.get_size_inches())
-    source = "data:image/png;base64," + base64.b64encode(buffer.getvalue()).decode()
+    source = "data:image/png;base64," + base64.b64encode(_picture(figure)).decode()
     return {"source": source, "width": width, "height": height}
+
+
+def _picture(figure: Figure) -> bytes:
+    """Return a finished figure as a PNG; one that was asked for before is not drawn again."""
+    if figure not in _pictures:
+        buffer = io.BytesIO()
+        figure.savefig(buffer, format="png", dpi=RESOLUTION)
+        _pictures[figure] = buffer.getvalue()
+    return _pictures[figure]
+
+
+_pictures: WeakKeyDictionary[Figure, bytes] = WeakKeyDictionary()
 
 
 def _sentence(text: str, names: tuple[str, ...], opening: bool = True) -> Markup:

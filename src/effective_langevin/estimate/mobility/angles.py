@@ -92,6 +92,8 @@ class CircleMoments:
 
     def phi_by_horizon(self, weights: np.ndarray, symmetry: Symmetry, first: int = 0, stride: int = 1) -> LagMatrices:
         """Phi(T), or D(T), for every horizon T beyond the lag `first`; no symmetry but that of the circles."""
+        if weights.ndim > 1:
+            return np.array([self.phi_by_horizon(one, symmetry, first, stride) for one in weights])
         correlation, pushes, carried = self._parts(weights)
         lags, columns = slice(first, None, stride), []
         for j in range(len(self.space.periods)):

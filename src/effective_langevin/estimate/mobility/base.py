@@ -17,7 +17,7 @@ from ..._core.matrices import positive_part, square_root
 from ..._core.types import Matrix
 from ...data import Standardizer, TimeSeries
 from ...statistics.lags import lagged_moments, require_lag
-from ...statistics.resampling import bootstrap, jackknife, scatter_of_draws, student_limit
+from ...statistics.resampling import OverWeights, bootstrap, jackknife, scatter_of_draws, student_limit
 from ..closure.fields import Fields
 from ..score import ScoreFit, ScoreStrategy
 from ..space import StateSpace
@@ -297,7 +297,7 @@ def estimate_mobility(
 def _covariances(series: TimeSeries, symmetry: Symmetry, blocks: int) -> Float[np.ndarray, "replica var var"]:
     """Covariances of the blocks that the replicas of Phi were drawn from."""
     moments = lagged_moments(series.segments, series.segments, [0], blocks)
-    return bootstrap(lambda weights: symmetry.project(moments.mean(weights)[0]), blocks)
+    return bootstrap(OverWeights(lambda weights: symmetry.project(moments.mean(weights)[:, 0])), blocks)
 
 
 def lift_eigenvalues(phi: Matrix, floor: float = 1e-4) -> Matrix:

@@ -15,6 +15,7 @@ from ...data import TimeSeries
 from ...data.lazy import Rows
 from ...statistics.integral_time import error_groups
 from ...statistics.lags import lagged_moments, longest_lag, require_lag
+from ...statistics.resampling import OverWeights
 from ..score import ScoreFit
 from ..space import StateSpace
 from .base import Inference, MobilityStrategy
@@ -54,17 +55,17 @@ class QuadraticVariation(MobilityStrategy):
         return _with_bias(estimate, groups, space.symmetry.project(now - later) / (2 * self.lag * series.dt))
 
     @staticmethod
-    def _at(lag: int, series: TimeSeries, space: StateSpace, groups: int) -> Callable[..., Matrix]:
+    def _at(lag: int, series: TimeSeries, space: StateSpace, groups: int) -> OverWeights:
         """Phi at one lag, for any weights of the blocks."""
         increments = [_increments(s, lag) for s in series.segments if len(s) > lag]
         squares = lagged_moments(increments, increments, [0], groups)
         crossed = lagged_moments(series.segments, series.segments, [lag], groups)
 
-        def estimate(weights) -> Matrix:
-            (lagged,) = crossed.mean(weights)
-            return space.symmetry.project((squares.mean(weights)[0] - (lagged - lagged.T)) / (2 * lag * series.dt))
+        def estimate(weights: np.ndarray) -> np.ndarray:
+            square, lagged = squares.mean(weights)[:, 0], crossed.mean(weights)[:, 0]
+            return space.symmetry.project((square - (lagged - lagged.mT)) / (2 * lag * series.dt))
 
-        return estimate
+        return OverWeights(estimate)
 
 
 @dataclass(frozen=True)
@@ -108,12 +109,13 @@ class CorrelationFit(MobilityStrategy):
             powers = steps[:, None] ** np.arange(1, self.degree + 1)
             slope = np.linalg.pinv(powers)[0]
 
-        def estimate(weights, stride: int = 1) -> Matrix:
-            correlation = moments.mean(weights)[: stride * self.lags + 1 : stride]
-            origin = 0.0 if self.skip_zero else correlation[0]
-            return space.symmetry.project(-np.tensordot(slope, correlation[1:] - origin, 1) / (stride * series.dt))
+        def estimate(weights: np.ndarray, stride: int = 1) -> np.ndarray:
+            correlation = moments.mean(weights)[:, : stride * self.lags + 1 : stride]
+            origin = 0.0 if self.skip_zero else correlation[:, :1]
+            rise = np.tensordot(correlation[:, 1:] - origin, slope, (1, 0))
+            return space.symmetry.project(-rise / (stride * series.dt))
 
-        return _with_bias(estimate, groups, estimate(np.ones(groups), 2))
+        return _with_bias(OverWeights(estimate), groups, estimate(np.ones((1, groups)), 2)[0])
 
 
 @dataclass(frozen=True)

@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 
 from ..._core.types import LagMatrices, Matrix
+from ...statistics.resampling import for_each
 
 _GAIN = 16.0  # a cubic spline's error falls as h^4
 _DEGREES = (0, 1, 2)
@@ -94,7 +95,7 @@ def held_out_error(
     """
     part = np.arange(groups) * min(_FOLDS, groups) // groups
     rest, held_out = (
-        np.array([by_horizon(chosen.astype(float)) for chosen in choice])
+        for_each(by_horizon, choice.astype(float))
         for choice in (part != np.unique(part)[:, None], part == np.unique(part)[:, None])
     )
     aim = np.tensordot(held_out, unbiased, (1, 0))

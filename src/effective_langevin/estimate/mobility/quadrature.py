@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 from scipy.interpolate import CubicSpline
 
 from ..._core.types import Matrix
@@ -20,9 +20,9 @@ _FASTEST, _TURN = 0.01, 0.75 * np.pi
 _FADED, _SMALL, _GROWING = 0.003, 0.1, 1.05
 
 
-def integrated(response: np.ndarray, tau: np.ndarray) -> np.ndarray:
-    """int_0^T G for every T in `tau`, by a cubic spline."""
-    return np.tensordot(_spline_integrals(tuple(tau.tolist())), response, 1)
+def integrated(response: np.ndarray, tau: np.ndarray, axis: int = 0) -> np.ndarray:
+    """int_0^T G for every T in `tau`, along that axis, by a cubic spline."""
+    return np.moveaxis(np.tensordot(_spline_integrals(tuple(tau.tolist())), response, (1, axis)), 0, axis)
 
 
 @lru_cache(maxsize=64)
@@ -33,29 +33,33 @@ def _spline_integrals(tau: tuple[float, ...]) -> Matrix:
 
 @dataclass(frozen=True)
 class Exponentials:
-    """sum_r left[:, r] exp(rate_r t) right[r, :], with t from the first of the two lags on."""
+    """sum_r left[:, r] exp(rate_r t) right[r, :], with t from the first of the two lags on; many sums at once.
 
-    rates: np.ndarray
-    left: np.ndarray
-    right: np.ndarray
+    `usable` tells which of them the sampling is fine enough for: no factor is near zero, or so near the negative axis
+    that its logarithm is ambiguous.
+    """
+
+    rates: Float[np.ndarray, "... rate"]
+    left: Float[np.ndarray, "... f rate"]
+    right: Float[np.ndarray, "... rate f"]
+    usable: Bool[np.ndarray, "..."]
 
     @classmethod
-    def through(cls, now: Matrix, later: Matrix, interval: float, frame: "Frame") -> "Exponentials | None":
-        """F(t) = exp(t log(later now^-1) / interval) now within a frame; None where the sampling
-        is too coarse for them: a factor near zero, or so near the negative axis that its logarithm is ambiguous.
-        """
+    def through(cls, now: np.ndarray, later: np.ndarray, interval: float, frame: "Frame") -> "Exponentials":
+        """F(t) = exp(t log(later now^-1) / interval) now within a frame."""
         start, end = (frame.whitening.conj().T @ m @ frame.whitening for m in (now, later))
-        factors, modes = np.linalg.eig(np.linalg.solve(start.T, end.T).T)
-        if (np.abs(factors) < _FASTEST).any() or (np.abs(np.angle(factors)) > _TURN).any():
-            return None
+        factors, modes = np.linalg.eig(np.linalg.solve(start.mT, end.mT).mT)
+        usable = np.asarray(((np.abs(factors) >= _FASTEST) & (np.abs(np.angle(factors)) <= _TURN)).all(axis=-1))
+        factors = np.where(usable[..., None], factors, 1.0)
+        modes = np.where(usable[..., None, None], modes, np.eye(modes.shape[-1]))
         rates = np.log(factors.astype(complex)) / interval
-        return cls(rates, frame.back @ modes, np.linalg.solve(modes, start) @ frame.back.conj().T)
+        return cls(rates, frame.back @ modes, np.linalg.solve(modes, start) @ frame.back.conj().T, usable)
 
     def at(self, t: np.ndarray, size: int) -> tuple[np.ndarray, np.ndarray]:
         """< x s^T > at times t, and its integral from 0 to t: the first `size` rows, the other columns."""
-        left, right = self.left[:size], self.right[:, size:]
-        value = np.einsum("ir,tr,rj->tij", left, np.exp(np.outer(t, self.rates)), right)
-        return value, np.einsum("ir,tr,rj->tij", left, _grown(t, self.rates), right)
+        left, right = self.left[..., None, :size, :], self.right[..., None, :, size:]
+        value, integral = np.exp(t[:, None] * self.rates[..., None, :]), _grown(t, self.rates)
+        return (left * value[..., None, :]) @ right, (left * integral[..., None, :]) @ right
 
 
 @dataclass(frozen=True)
@@ -76,15 +80,18 @@ def spanning_frame(now: Matrix) -> Frame:
 
 
 def integrated_along(
-    response: np.ndarray, tau: np.ndarray, exponentials: Exponentials | None, scaling: Matrix
+    response: Float[np.ndarray, "... lag n n"],
+    tau: np.ndarray,
+    exponentials: Exponentials,
+    scaling: Float[np.ndarray, "... n n"],
 ) -> np.ndarray:
     """The integral of one block of the response from the first lag on; `scaling` is what the scores were scaled by."""
-    if exponentials is None:
-        return integrated(response, tau)
-    value, integral = (m @ scaling for m in exponentials.at(tau - tau[0], len(scaling)))
+    value, integral = (m @ scaling[..., None, :, :] for m in exponentials.at(tau - tau[0], scaling.shape[-1]))
     if not np.iscomplexobj(response):
         value, integral = np.real(value), np.real(integral)
-    return integral + integrated(response - value, tau)
+    usable = exponentials.usable[..., None, None, None]
+    value, integral = np.where(usable, value, 0.0), np.where(usable, integral, 0.0)
+    return integral + integrated(response - value, tau, axis=-3)
 
 
 class PropagatedIntegral:
@@ -122,7 +129,7 @@ class PropagatedIntegral:
 
 
 def _grown(t: np.ndarray, rates: np.ndarray) -> np.ndarray:
-    """int_0^t exp(rate t'), (time, rate)."""
-    slow = np.abs(rates) * np.abs(t).max(initial=0.0) < 1e-12  # whatever the unit of time
-    rates = np.where(slow, 1, rates)
-    return np.where(slow, t[:, None], np.expm1(np.outer(t, rates)) / rates)
+    """int_0^t exp(rate t'), (..., time, rate)."""
+    slow = (np.abs(rates) * np.abs(t).max(initial=0.0) < 1e-12)[..., None, :]  # whatever the unit of time
+    rates = np.where(slow, 1, rates[..., None, :])
+    return np.where(slow, t[:, None], np.expm1(t[:, None] * rates) / rates)

@@ -28,7 +28,7 @@ from ...statistics.integral_time import error_groups, integral_times
 from ...statistics.lags import longest_lag, require_lag
 from ...statistics.nugget import signs_of_doubt
 from ...statistics.regime import BALLISTIC, classify_short_times, quadratic_variation_slope
-from ...statistics.resampling import jackknife, left_out
+from ...statistics.resampling import OverWeights, for_each, jackknife, left_out
 from ..score import ScoreFit
 from ..score.calibration import perturbed
 from ..space import StateSpace
@@ -222,18 +222,22 @@ def _doubts(clean: "Combined", phi: Callable[[np.ndarray], Matrix]) -> np.ndarra
     """
     moments, symmetry = clean.moments, clean.symmetry
     assert isinstance(moments, Moments)
-    excess, error = jackknife(
-        lambda weights: np.diagonal(_excess_at_lag_zero(moments, symmetry, weights, phi(weights))), moments.groups
-    )
+
+    def excess_at_lag_zero(weights: np.ndarray) -> np.ndarray:
+        found = _excess_at_lag_zero(moments, symmetry, weights, for_each(phi, weights))
+        return np.diagonal(found, axis1=-2, axis2=-1)
+
+    excess, error = jackknife(OverWeights(excess_at_lag_zero), moments.groups)
     doubt = signs_of_doubt(excess, np.hypot(error, np.diagonal(_first_step_error(clean))), moments.groups)
-    memory, error = jackknife(lambda weights: _memory(moments.correlation.mean(weights)), moments.groups)
+    memory, error = jackknife(OverWeights(lambda weights: _memory(moments.correlation.mean(weights))), moments.groups)
     return np.where(doubt * memory > _WITNESS * error, excess, 0.0)
 
 
-def _memory(correlation: LagMatrices) -> np.ndarray:
+def _memory(correlation: np.ndarray) -> np.ndarray:
     """C(2h) - C(h) C(0)^-1 C(h) of each variable: zero without memory, positive with noise, negative with blur."""
-    now, once, twice = correlation[:3]
-    return np.diagonal(twice - once @ np.linalg.pinv(now, rcond=_RANK, hermitian=True) @ once)
+    now, once, twice = np.moveaxis(correlation[..., :3, :, :], -3, 0)
+    later = once @ np.linalg.pinv(now, rcond=_RANK, hermitian=True) @ once
+    return np.diagonal(twice - later, axis1=-2, axis2=-1)
 
 
 def _lost_to_blur(correlation: LagMatrices) -> np.ndarray:
@@ -256,7 +260,8 @@ class Combined:
     def of(cls, moments: "Moments | CircleMoments", symmetry: Symmetry, first: int) -> "Combined":
         tau, everything = moments.tau[first:], np.ones(moments.groups)
         fine, coarse = (moments.phi_by_horizon(everything, symmetry, first, stride) for stride in (1, 2))
-        others = left_out(lambda weights: moments.phi_by_horizon(weights, symmetry, first), moments.finer)
+        estimate = OverWeights(lambda weights: moments.phi_by_horizon(weights, symmetry, first))
+        others = left_out(estimate, moments.finer)
         return cls(moments, symmetry, first, fine, select_combination(fine, others, coarse, cls.candidates(tau)))
 
     @staticmethod
@@ -264,25 +269,28 @@ class Combined:
         """Without lag 0 a parabola reaches too far beyond its horizons: its error is badly known."""
         return candidate_weights(tau[0] + tau[1:], (0, 1, 2) if tau[0] == 0 else (0, 1))
 
-    def phi(self, weights: np.ndarray) -> Matrix:
-        """Phi for any weighting of the blocks of time."""
-        by_horizon = self.moments.phi_by_horizon(weights, self.symmetry, self.start)
-        return np.tensordot(self.combination.weights, by_horizon, 1)
+    @property
+    def horizons(self) -> OverWeights:
+        """Phi(T) for any weighting of the blocks of time."""
+        return OverWeights(lambda weights: self.moments.phi_by_horizon(weights, self.symmetry, self.start))
 
-    def first(self, weights: np.ndarray) -> Matrix:
+    @property
+    def phi(self) -> OverWeights:
+        """Phi for any weighting of the blocks of time."""
+        combined = self.combination.weights
+        return OverWeights(lambda weights: np.tensordot(self.horizons.together(weights), combined, (1, 0)))
+
+    @property
+    def first(self) -> OverWeights:
         """Phi of the first horizon alone, whose sampling error is least."""
-        return self.moments.phi_by_horizon(weights, self.symmetry, self.start)[0]
+        return OverWeights(lambda weights: self.horizons.together(weights)[:, 0])
 
     def evidence(self) -> dict[str, Any]:
         """Return Phi(T) with its errors, how they were combined, and how that does on parts held out."""
         size = float(np.linalg.norm(np.tensordot(self.combination.weights, self.by_horizon, 1)))
         tau = self.moments.tau[self.start :]
-
-        def by_horizon(weights: np.ndarray) -> LagMatrices:
-            return self.moments.phi_by_horizon(weights, self.symmetry, self.start)
-
         (held_out,) = held_out_error(
-            by_horizon,
+            self.horizons,
             self.moments.groups,
             [self.combination.weights],
             unbiased=self.candidates(tau)[-1][1],
@@ -290,7 +298,7 @@ class Combined:
         horizon = HorizonEvidence(
             horizons=tau[1:],
             phi=self.by_horizon,
-            standard_error=jackknife(by_horizon, self.moments.groups)[1],
+            standard_error=jackknife(self.horizons, self.moments.groups)[1],
             held_out_error=float(held_out / size),
             held_out_expected=self.combination.expected_held_out / size,
             **self.combination.evidence(size),
@@ -301,8 +309,8 @@ class Combined:
 def _excess_at_lag_zero(moments: Moments, symmetry: Symmetry, weights: np.ndarray, phi: Matrix) -> Matrix:
     """C(0) less what Phi makes of C(h): the covariance of noise that is new in every sample."""
     change, integral, _ = moments.curves(weights, symmetry)
-    drop = integral[1] @ symmetry.blocks(phi) - change[1]
-    return symmetry.joined(drop, len(phi))
+    drop = integral[..., 1, :, :, :] @ symmetry.blocks(phi) - change[..., 1, :, :, :]
+    return symmetry.joined(drop, phi.shape[-1])
 
 
 def _first_step_error(clean: Combined) -> Matrix:

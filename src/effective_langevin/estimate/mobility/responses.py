@@ -13,6 +13,7 @@ from ..symmetry import Symmetry
 from .quadrature import Exponentials, Frame, integrated, integrated_along, spanning_frame
 
 _MOST_KNOWN = 1 << 12  # values of one curve
+_AT_ONCE = 1 << 19  # values of the curves of all draws that are worked on together
 
 
 @dataclass(frozen=True)
@@ -64,39 +65,46 @@ class Moments:
     ) -> tuple[np.ndarray, ...]:
         """C(T) - C(T_0), int_{T_0}^T G and G at every lag T from T_0 on, in the blocks of the symmetry.
 
+        Weights of one draw of the groups, or of many: (draw, group) gives (draw, lag, block, n, n).
+
         With a current, int < x(tau) nu(x(0))^T > is added to the first: what is left is due to the diffusion. Those of
         a few variables are remembered: many statistics leave out the same groups.
         """
-        asked = (weights.tobytes(), symmetry, first, stride)
+        if self.correlation.sums[0].size > _MOST_KNOWN:
+            return self._curves(weights, symmetry, first, stride)
+        asked = (weights.tobytes(), weights.shape, symmetry, first, stride)
         if asked not in self.known:
             found = self._curves(weights, symmetry, first, stride)
-            if self.correlation.sums[0].size > _MOST_KNOWN:
-                return found
             self.known[asked] = found
         return self.known[asked]
 
     def _curves(self, weights: np.ndarray, symmetry: Symmetry, first: int, stride: int) -> tuple[np.ndarray, ...]:
         c, g = (symmetry.blocks(m.mean(weights)) for m in (self.correlation, self.response))
-        scaling = -np.linalg.inv(g[0]) if self.normalised else None
-        chosen = slice(first, None, stride)
-        c, g, tau = c[chosen], (g if scaling is None else g @ scaling)[chosen], self.tau[chosen]
-        change = c - c[0]
+        scaling = -np.linalg.inv(g[..., 0, :, :, :]) if self.normalised else None
+        chosen = (..., slice(first, None, stride), *3 * (slice(None),))
+        c, tau = c[chosen], self.tau[first::stride]
+        g = (g if scaling is None else g @ scaling[..., None, :, :, :])[chosen]
+        change = c - c[..., :1, :, :, :]
         if self.carried is not None:
-            change = change + integrated(symmetry.blocks(self.carried.mean(weights))[chosen], tau)
+            change = change + integrated(symmetry.blocks(self.carried.mean(weights))[chosen], tau, axis=-4)
         if self.joint is None or scaling is None:
-            return change, integrated(g, tau), g
+            return change, integrated(g, tau, axis=-4), g
         joint = self.joint.mean(weights)
-        now, later = (_joint_blocks(joint[lag], symmetry) for lag in (first, first + stride))
-        parts = [
-            integrated_along(g[:, b], tau, Exponentials.through(now[b], later[b], tau[1] - tau[0], frame), scaling[b])
-            for b, frame in enumerate(self._frames(symmetry))
-        ]
-        return change, np.stack(parts, axis=1), g
+        now, later = (_joint_blocks(joint[..., lag, :, :], symmetry) for lag in (first, first + stride))
+        parts = []
+        for b, frame in enumerate(self._frames(symmetry)):
+            between = Exponentials.through(now[..., b, :, :], later[..., b, :, :], tau[1] - tau[0], frame)
+            parts.append(integrated_along(g[..., b, :, :], tau, between, scaling[..., b, :, :]))
+        return change, np.stack(parts, axis=-3), g
 
     def phi_by_horizon(self, weights: np.ndarray, symmetry: Symmetry, first: int = 0, stride: int = 1) -> LagMatrices:
-        """Phi(T) = (int G)^-1 (C(T) - C(T_0)) for every horizon T beyond T_0."""
-        change, integral, _ = self.curves(weights, symmetry, first, stride)
-        return symmetry.joined(np.linalg.solve(integral[1:], change[1:]), self.correlation.sums.shape[-1])
+        """Phi(T) = (int G)^-1 (C(T) - C(T_0)) for every horizon T beyond T_0; for many draws, (draw, horizon, n, n)."""
+        most = max(1, _AT_ONCE // self.correlation.sums[0].size)
+        if weights.ndim > 1 and len(weights) > most:
+            parts = (weights[i : i + most] for i in range(0, len(weights), most))
+            return np.concatenate([self.phi_by_horizon(part, symmetry, first, stride) for part in parts])
+        change, integral, _ = (c[..., 1:, :, :, :] for c in self.curves(weights, symmetry, first, stride))
+        return symmetry.joined(np.linalg.solve(integral, change), self.correlation.sums.shape[-1])
 
     def _frames(self, symmetry: Symmetry) -> list[Frame]:
         """The directions in which (x, s) varies, from all of the data, so that they stay while blocks are left out."""
@@ -107,6 +115,6 @@ class Moments:
 
 
 def _joint_blocks(joint: Matrix, symmetry: Symmetry) -> np.ndarray:
-    """The blocks of < (x, s)(t + tau) (x, s)(t)^T > at one lag, (block, 2n, 2n)."""
-    quarters = [[symmetry.blocks(part) for part in np.split(half, 2, axis=1)] for half in np.split(joint, 2, axis=0)]
+    """The blocks of < (x, s)(t + tau) (x, s)(t)^T > at one lag, (..., block, 2n, 2n)."""
+    quarters = [[symmetry.blocks(part) for part in np.split(half, 2, axis=-1)] for half in np.split(joint, 2, axis=-2)]
     return np.concatenate([np.concatenate(row, axis=-1) for row in quarters], axis=-2)

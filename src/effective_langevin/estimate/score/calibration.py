@@ -7,6 +7,7 @@ import numpy as np
 
 from ..._core.types import Matrix, Samples
 from ...data.lazy import rows_at_once
+from ...execution.compilation import with_room
 from ..space import Tests, solve_for_stein
 
 _BLOCK = 1 << 20
@@ -16,7 +17,9 @@ def perturbed(samples: Samples, spread: float | Matrix, *, key: jax.Array) -> Sa
     """Return y = x + sigma z, or x + spread z: samples of p_sigma."""
     if not np.any(spread):
         return samples
-    noise = np.asarray(jax.random.normal(key, samples.shape), samples.dtype)
+    # Numbers are drawn in order, so that more of them than are needed leave the first ones as they are.
+    drawn = jax.random.normal(key, (with_room(len(samples)), *samples.shape[1:]))
+    noise = np.asarray(drawn, samples.dtype)[: len(samples)]
     return samples + (noise * spread if np.ndim(spread) == 0 else noise @ np.asarray(spread, samples.dtype).T)
 
 

@@ -19,7 +19,8 @@ import numpy as np
 
 from ..._core import checks, keys, progress
 from ..._core.types import Samples, Vector
-from ...execution.batches import evaluate_batch
+from ...execution.batches import evaluate_batch, on_all_cores, one_cpu
+from ...execution.compilation import with_room
 from ..networks import MLP, scale
 from ..partition import Tree, grow_tree, segment_sums
 from ..space import StateSpace
@@ -36,6 +37,7 @@ _GROUPS = 8
 _EPOCH, _SHORT_EPOCH = 200, 50  # steps, without and with held-out samples
 _IN_CELL, _FEW_IN_CELL, _FINE = 500, 10, 1000  # samples of a cell, in up to two dimensions and in more, up to so many
 _FEW_DIMENSIONS = 2
+_DRAWS_AT_ONCE = 4
 
 
 @dataclass(frozen=True)
@@ -183,22 +185,30 @@ class CellScores:
 def average_noise(tree: Tree, samples: Samples, sigma: float, max_draws: int, *, key: jax.Array) -> CellScores:
     """Return s(c_j) = -E[z | cell j] / sigma over antithetic draws, stopped when more draws would not help."""
     blocks = -(-len(samples) // (_BLOCK * _GROUPS)) * _GROUPS
-    shape = (blocks, -(-len(samples) // blocks), samples.shape[1])
-    fill = shape[0] * shape[1] - len(samples)
-    x = jnp.asarray(np.pad(samples, ((0, fill), (0, 0)), mode="edge"), jnp.float32).reshape(shape)
-    valid = jnp.asarray(np.arange(shape[0] * shape[1]) < len(samples), jnp.float32).reshape(shape[:2])
+    rows = -(-len(samples) // blocks)
+    room = ((0, 0), (0, with_room(rows) - rows))
+    filled = np.pad(samples, ((0, blocks * rows - len(samples)), (0, 0)), mode="edge").reshape(blocks, rows, -1)
+    x = jnp.asarray(np.pad(filled, (*room, (0, 0)), mode="edge"), jnp.float32)
+    valid = jnp.asarray(np.pad(np.arange(blocks * rows).reshape(blocks, rows) < len(samples), room), jnp.float32)
     width, draws, monte_carlo, sampling = samples.shape[1], [], np.inf, 0.0
-    exact = jax.default_backend() != "cpu"
+    exact = not one_cpu()
+
+    def average(draw: int) -> np.ndarray:
+        with jax.enable_x64(exact):
+            sums = _sum_one_draw(tree, x, valid, jnp.float32(sigma), jax.random.fold_in(key, draw), exact)
+            return np.asarray(sums, float)
+
     with progress.task("Averaging noise in cells", max_draws) as tick:
-        for draw in range(max_draws):
-            with jax.enable_x64(exact):
-                sums = _sum_one_draw(tree, x, valid, jnp.float32(sigma), jax.random.fold_in(key, draw), exact)
-            draws.append(np.asarray(sums, float))
-            tick(1)
-            if len(draws) >= 4 and len(draws) % 4 == 0:
+        while len(draws) < max_draws:
+            # The first alone: it compiles the program.
+            stop = min((len(draws) // _DRAWS_AT_ONCE + 1) * _DRAWS_AT_ONCE, max_draws) if draws else 1
+            found = on_all_cores(average, range(len(draws), stop))
+            draws += found
+            tick(len(found))
+            if len(draws) % _DRAWS_AT_ONCE == 0:
                 monte_carlo, sampling = _estimate_errors(np.array(draws), sigma, width)
                 if monte_carlo < 0.5 * sampling:
-                    tick(max_draws - draw - 1)
+                    tick(max_draws - len(draws))
                     break
     total = np.sum(draws, axis=(0, 1))
     count, weights = np.maximum(total[:, -1:], 1.0), total[:, -1] / total[:, -1].sum()

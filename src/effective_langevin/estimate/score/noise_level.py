@@ -15,7 +15,8 @@ import numpy as np
 from ..._core import progress
 from ..._core.types import Samples
 from ...data.lazy import joined
-from ...execution.compilation import soon_compiled
+from ...execution.batches import count_threads, on_all_cores, one_cpu
+from ...execution.compilation import pad_rows, soon_compiled
 from ...statistics.integral_time import integral_times
 from ...statistics.resampling import simplest_of_best
 from ..space import StateSpace
@@ -31,17 +32,30 @@ _NOTHING = 1e-4
 def choose_noise_level(
     learn: Callable[[float], Score], held_out: Samples, *, key: jax.Array
 ) -> tuple[float, NoiseLevelChoice]:
-    """Go down the candidates while the held-out loss falls; return the chosen one and the evidence."""
+    """Go down the candidates while the held-out loss falls; return the chosen one and the evidence.
+
+    The first one compiles the programs; then as many are learned side by side as there are cores, and what lies beyond
+    the end of the way is dropped: the choice does not depend on the number of cores.
+    """
     test, losses = _draw(held_out, key), []
+
+    def rate(sigma: float) -> np.ndarray:
+        return score_matching_loss(learn(sigma), test, key)
+
     with progress.task("Choosing the smoothing width", len(CANDIDATES)) as tick:
-        for sigma in CANDIDATES:
-            losses.append(np.asarray(score_matching_loss(learn(sigma), test, key), float))
-            means = [loss.mean() for loss in losses]
-            tick(1, f"sigma {sigma:g}")
-            if len(means) > 2 and means[-1] > means[-2] > means[-3]:
-                break
+        while len(losses) < len(CANDIDATES) and not _rises(losses):
+            some = CANDIDATES[len(losses) :][: count_threads() if losses and one_cpu() else 1]
+            for loss in on_all_cores(rate, some):
+                losses += [] if _rises(losses) else [loss]
+            tick(len(some), f"sigma {some[-1]:g}")
         tick(len(CANDIDATES) - len(losses))
     return choose_largest_of_the_best(CANDIDATES[: len(losses)], losses)
+
+
+def _rises(losses: list[np.ndarray]) -> bool:
+    """Tell whether the loss has risen twice in a row."""
+    means = [loss.mean() for loss in losses[-3:]]
+    return len(means) == 3 and means[2] > means[1] > means[0]
 
 
 def choose_largest_of_the_best(tried: Sequence[float], losses: list[np.ndarray]) -> tuple[float, NoiseLevelChoice]:
@@ -63,8 +77,7 @@ def gaussian_if_as_good(
     def gaussian(samples: Samples) -> Score:
         return Score.linear(np.linalg.inv(space.symmetry.project(covariance_matrix(samples, _NOTHING))))
 
-    losses = (score_matching_loss(one, test, key) for one in (gaussian(train), score))
-    gain = np.subtract(*(np.asarray(loss, float) for loss in losses))
+    gain = np.subtract(*(score_matching_loss(one, test, key) for one in (gaussian(train), score)))
     mean, error = float(gain.mean()), _error_of_mean(gain)
     found = GainOverGaussian(noise_level, mean, error, gaussian_used=not mean > 2 * error)
     return (gaussian(joined([train, held_out])), 0.0, found) if found.gaussian_used else (score, noise_level, found)
@@ -78,12 +91,19 @@ def _error_of_mean(values: np.ndarray) -> float:
 
 def _draw(samples: Samples, key: jax.Array) -> jax.Array:
     """At most a bounded number of the samples, in their order."""
-    rows = jax.random.choice(key, len(samples), (min(_SAMPLES, len(samples)),), replace=False)
-    return jnp.asarray(samples[np.sort(np.asarray(rows))], jnp.float32)
+    if len(samples) > _SAMPLES:
+        rows = jax.random.choice(key, len(samples), (_SAMPLES,), replace=False)
+        samples = samples[np.sort(np.asarray(rows))]
+    return jnp.asarray(samples, jnp.float32)
+
+
+def score_matching_loss(score: Score, samples, key) -> np.ndarray:
+    """|s|^2 / 2 + div s at each sample."""
+    return np.asarray(_loss_by_sample(score, pad_rows(np.asarray(samples)), key), float)[: len(samples)]
 
 
 @soon_compiled
-def score_matching_loss(score: Score, samples, key):
+def _loss_by_sample(score: Score, samples, key):
     """|s|^2 / 2 + div s at each sample; the divergence is exact up to 8 dimensions, then by random directions."""
     dimension = samples.shape[1]
     if dimension <= 8:

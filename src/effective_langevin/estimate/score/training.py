@@ -95,7 +95,7 @@ def train(
     """
     weights, form = flatten_weights(network)
     state = (weights, weights, weights, schedule.optimiser().init(weights))
-    work = ((label, objective, schedule, repr(form.frame)), (state, data, held_out, key))
+    work = ((label, objective, schedule, form.frame), (state, data, held_out, key))
     with progress.task(label, schedule.epochs) as tick, checkpoints.of(*work) as checkpoint:
         state, notes = checkpoint.restored(state)
         state, data, held_out = on_every_device((state, data, held_out))
