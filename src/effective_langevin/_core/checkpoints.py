@@ -41,7 +41,7 @@ def kept_in(folder: str | os.PathLike, every: float = 10.0) -> Iterator[None]:
     finally:
         _folder.reset(token)
     for file in path.glob("checkpoint-*.npz"):
-        file.unlink()
+        file.unlink(missing_ok=True)  # another process may have done it
 
 
 def set_aside(path: Path, error: Exception) -> None:
@@ -83,7 +83,7 @@ class Checkpoint:
 
     def flush(self) -> None:
         """Write what was remembered; an older file is replaced only by a complete one."""
-        if self.path is None or self.pending is None:
+        if self.path is None or self.pending is None or jax.process_index() > 0:  # the first process writes for all
             return
         state, notes = self.pending
         arrays = {f"leaf{i}": np.asarray(leaf) for i, leaf in enumerate(jax.tree.leaves(state))}

@@ -40,8 +40,12 @@ def on_all_cores(function: Callable, *arguments: Sequence) -> list[Any]:
 
 
 def count_threads() -> int:
-    """Return how many threads work side by side on one CPU: one per core, or one where the environment asks for it."""
-    return 1 if os.environ.get("OMP_NUM_THREADS") == "1" else count_cores()
+    """Return how many threads work side by side on one CPU: one per core.
+
+    One where the environment asks for it, and where several processes share a training: all must start their programs
+    in the same order.
+    """
+    return 1 if os.environ.get("OMP_NUM_THREADS") == "1" or jax.process_count() > 1 else count_cores()
 
 
 def count_cores() -> int:

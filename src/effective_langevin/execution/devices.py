@@ -1,10 +1,15 @@
-"""Members, and the samples of a training step, spread over all devices of this machine."""
+"""Members spread over all devices of this machine; samples of a training step over those of all processes.
+
+Several processes that were joined by `jax.distributed.initialize` do the same work on the same data, each by itself,
+but for the steps of a training, which they share.
+"""
 
 from collections.abc import Callable
 from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax.core import Tracer
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 from jaxtyping import Array, Float
@@ -31,15 +36,30 @@ def place(states: Float[Array, "member var"], unit: int) -> Float[Array, "padded
 
 
 def on_every_device(tree: Any) -> Any:
-    """Copy arrays to every device, so that a program can run on all of them; one device: as they are."""
-    devices = jax.local_devices()
-    return tree if len(devices) == 1 else _move(tree, NamedSharding(Mesh(devices, ("batch",)), PartitionSpec()))
+    """Copy arrays to every device of all processes, so that a program can run on all of them; one device: as they are.
+
+    Every process must have the same arrays.
+    """
+    if len(jax.devices()) == 1:
+        return tree
+    everywhere = NamedSharding(_mesh(), PartitionSpec())
+    if jax.process_count() == 1:
+        return _move(tree, everywhere)
+
+    def copy(x: Any) -> Any:
+        if not isinstance(x, jax.Array):
+            return x
+        return jax.make_array_from_callback(x.shape, everywhere, np.asarray(x).__getitem__)
+
+    return jax.tree.map(copy, tree)
 
 
 def on_one_device(tree: Any) -> Any:
     """Undo `on_every_device`."""
-    devices = jax.local_devices()
-    return tree if len(devices) == 1 else _move(tree, devices[0])
+    if len(jax.devices()) == 1:
+        return tree
+    here = jax.local_devices()[0]
+    return jax.tree.map(lambda x: jax.device_put(np.asarray(x), here) if isinstance(x, jax.Array) else x, tree)
 
 
 def _move(tree: Any, where: Any) -> Any:
@@ -52,16 +72,21 @@ def shared_out(batch: Any) -> Any:
 
     Arrays whose length is no multiple of the number of devices stay whole.
     """
-    devices = jax.local_devices()
-    if len(devices) == 1:
+    devices = len(jax.devices())
+    if devices == 1:
         return batch
-    parts = NamedSharding(Mesh(devices, ("batch",)), PartitionSpec("batch"))
+    parts = NamedSharding(_mesh(), PartitionSpec("batch"))
 
     def share(x: Any) -> Any:
-        fits = isinstance(x, jax.Array) and x.ndim > 0 and len(x) % len(devices) == 0
+        fits = isinstance(x, jax.Array) and x.ndim > 0 and len(x) % devices == 0
         return jax.lax.with_sharding_constraint(x, parts) if fits else x
 
     return jax.tree.map(share, batch)
+
+
+def _mesh() -> Mesh:
+    """All devices of all processes, in one row."""
+    return Mesh(jax.devices(), ("batch",))
 
 
 def computed_on_host(function: Callable[..., Any], *arguments: Any) -> Any:
