@@ -1,11 +1,12 @@
-"""Many fits and large ensembles: `python -m benchmarks.many [fits] [ensembles] [--fits N] [--loop N]`.
+"""Many fits and large ensembles: `python -m benchmarks.many [fits] [resumed] [ensembles] [killed]`.
 
 fits        linear processes of 2 variables with 10 000 samples each, every one with another matrix, and three that are
             broken. Fits per minute of `el.fit_many` with its defaults, which include starting the processes, against
             loops over `el.fit` before and after it: with the defaults of `el.fit`, and with those of `el.fit_many`.
-            Then a run that is killed with -9 half-way and begun again.
-ensembles   100 000 members of 8 variables into a Zarr store: seconds and peak memory against the number of samples; a
-            store that was killed half-way and continued, byte by byte against one that was not.
+resumed     a run that is killed with -9 half-way and begun again.
+ensembles   100 000 members of 8 variables into a Zarr store: seconds and peak memory against the number of samples
+            (`--lengths`).
+killed      a store that was killed half-way and continued, byte by byte against one that was not.
 
 Writes benchmarks/results/many.json; parts that are not run keep their last results.
 """
@@ -163,20 +164,16 @@ def digest(store: Path) -> str:
     return found.hexdigest()
 
 
-def measure_ensembles() -> dict[str, Any]:
-    """Seconds and peak memory against the number of samples; a store that was killed and continued."""
+def measure_ensembles(lengths: list[int]) -> dict[str, Any]:
+    """Seconds and peak memory against the number of samples."""
     rows = []
     with tempfile.TemporaryDirectory(dir=os.environ.get("LARGE_TMPDIR")) as place:
-        model, out, part = (Path(place) / name for name in ("model.safetensors", "paths.zarr", "part.zarr"))
+        model, out = (Path(place) / name for name in ("model.safetensors", "paths.zarr"))
         ensemble_model().save(model)
-        simulate_aside(model, out, LENGTHS[0])  # compile
-        for samples in LENGTHS:
+        simulate_aside(model, out, 64)  # compile
+        for samples in lengths:
             shutil.rmtree(out)
             rows.append({"members": MEMBERS, "samples": samples, **simulate_aside(model, out, samples)})
-        simulate_aside(model, part, LENGTHS[-1], kill=True)
-        killed = {"unfinished": (part / "unfinished.npz").is_file()}
-        simulate_aside(model, part, LENGTHS[-1])
-        killed["same_bytes"] = digest(part) == digest(out)
     seconds, samples = ([row[key] for row in rows] for key in ("seconds", "samples"))
     slope = float(np.polyfit(np.log(samples), np.log(seconds), 1)[0])
     per_sample = (seconds[-1] - seconds[0]) / (samples[-1] - samples[0])
@@ -186,8 +183,19 @@ def measure_ensembles() -> dict[str, Any]:
         "slope_of_seconds_in_samples": slope,
         "hours_for_10_000_samples": per_sample * 10_000 / 3600,
         "peak_mb": max(row["peak_mb"] for row in rows),
-        "killed": killed,
     }
+
+
+def measure_killed_store() -> dict[str, Any]:
+    """Kill a simulation half-way, continue it, and compare the store with one that was not killed."""
+    with tempfile.TemporaryDirectory(dir=os.environ.get("LARGE_TMPDIR")) as place:
+        model, out, part = (Path(place) / name for name in ("model.safetensors", "paths.zarr", "part.zarr"))
+        ensemble_model().save(model)
+        simulate_aside(model, out, LENGTHS[0])
+        simulate_aside(model, part, LENGTHS[0], kill=True)
+        unfinished = (part / "unfinished.npz").is_file()
+        simulate_aside(model, part, LENGTHS[0])
+        return {"samples": LENGTHS[0], "unfinished": unfinished, "same_bytes": digest(part) == digest(out)}
 
 
 def child_fits(fits: int, out: str) -> None:
@@ -208,7 +216,8 @@ def keep(known: dict[str, Any]) -> None:
 
 def main() -> None:
     arguments = argparse.ArgumentParser(prog="python -m benchmarks.many", description=__doc__)
-    arguments.add_argument("parts", nargs="*", default=[], help="fits, ensembles (default: both)")
+    arguments.add_argument("parts", nargs="*", default=[], help="fits, resumed, ensembles, killed (default: all)")
+    arguments.add_argument("--lengths", type=int, nargs="+", default=list(LENGTHS))
     arguments.add_argument("--fits", type=int, default=2000)
     arguments.add_argument("--loop", type=int, default=40)
     arguments.add_argument("--scores", nargs="*", default=list(SCORES))
@@ -222,15 +231,18 @@ def main() -> None:
         return child_paths(*given.child_paths[:2], int(given.child_paths[2]))
     known = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
     known["machine"] = {"cores": count_cores(), "python": platform.python_version(), "load": os.getloadavg()[0]}
-    parts = given.parts or ("fits", "ensembles")
+    parts = given.parts or ("fits", "resumed", "ensembles", "killed")
     for score in given.scores if "fits" in parts else ():
         known.setdefault("fits", {})[score] = measure_fits(score, given.fits, given.loop)
         keep(known)
-    if "fits" in parts:
+    if "resumed" in parts:
         known["resumed"] = measure_resumed_fits(min(given.fits, 100))
         keep(known)
     if "ensembles" in parts:
-        known["ensembles"] = measure_ensembles()
+        known["ensembles"] = measure_ensembles(given.lengths)
+        keep(known)
+    if "killed" in parts:
+        known["killed"] = measure_killed_store()
         keep(known)
     print(json.dumps(known, indent=1))
 

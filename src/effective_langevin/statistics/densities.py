@@ -1,12 +1,12 @@
 """Histograms, lagged moments and increments in groups of consecutive samples, so that every metric has an error."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Float
 
-from .._core.types import LagMatrices, Matrix, Samples
+from .._core.types import LagMatrices, Matrix, Samples, Vector
 from .lags import LaggedMoments, lagged_moments, longest_lag
 from .regime import squared_steps
 from .resampling import GROUPS
@@ -61,19 +61,45 @@ class SeriesStatistics:
         return self.lagged.lags * self.dt
 
 
-def series_statistics(segments: Sequence[Samples], dt: float, edges: np.ndarray, lags: np.ndarray) -> SeriesStatistics:
-    """All statistics of a series in one pass per group."""
+def series_statistics(
+    segments: Sequence[Samples],
+    dt: float,
+    edges: np.ndarray,
+    lags: np.ndarray,
+    groups: int = GROUPS,
+    mean: Vector | None = None,
+) -> SeriesStatistics:
+    """All statistics of a series in one pass per group; those of a part of one, with the `mean` of all of it."""
     samples = np.concatenate(segments)
-    parts = np.array_split(samples, GROUPS)
+    parts = np.array_split(samples, groups)
     # Equal bins are counted without sorting the samples.
     bins = [(len(row) - 1, (row[0], row[-1])) for row in edges]
     histograms = [[np.histogram(part[:, i], *row)[0] for i, row in enumerate(bins)] for part in parts]
-    mean = samples.mean(axis=0)
+    mean = samples.mean(axis=0) if mean is None else mean
     centred = [s - mean for s in segments]
-    lagged = lagged_moments(centred, centred, lags, GROUPS)
+    lagged = lagged_moments(centred, centred, lags, groups)
     return SeriesStatistics(
-        edges, np.array(histograms, float), lagged, dt, *squared_steps(segments, INCREMENT_LAGS, GROUPS)
+        edges, np.array(histograms, float), lagged, dt, *squared_steps(segments, INCREMENT_LAGS, groups)
     )
+
+
+def add_up(parts: Iterable[tuple[int, SeriesStatistics]]) -> SeriesStatistics:
+    """Return the statistics of all parts of a series, each of them added to the group that is named beside it."""
+    total: SeriesStatistics | None = None
+    for group, part in parts:
+        if total is None:
+            hist, sums, pairs, squares, steps = (np.zeros((GROUPS, *array.shape[1:])) for array in _arrays(part))
+            lagged = LaggedMoments(part.lagged.lags, sums, pairs)
+            total = SeriesStatistics(part.edges, hist, lagged, part.dt, squares, steps)
+        for mine, other in zip(_arrays(total), _arrays(part)):
+            mine[group] += other[0]
+    if total is None:
+        raise ValueError("There is no part.")
+    return total
+
+
+def _arrays(found: SeriesStatistics) -> tuple[np.ndarray, ...]:
+    return found.histograms, found.lagged.sums, found.lagged.pairs, found.squares, found.pairs
 
 
 def histogram_edges(samples: Samples) -> Float[np.ndarray, "var edge"]:

@@ -72,7 +72,7 @@ def settle(
         )
         values = np.array([path[:: stride // often] for path in paths.segments])
         states = values[:, -1]
-        found = Settling(found.time + stride * _FRAMES * options["dt"], *_change(values))
+        found = Settling(found.time + stride * _FRAMES * options["dt"], *change_of(values))
         if found.p >= _CHANCE:
             break
         length *= 2
@@ -93,7 +93,7 @@ def _interval(model: LangevinModel, stride: int, members: int, options: Mapping[
     return 1 if min(steps[0], dt) * _MORE_STEPS >= min(steps[1], stride * dt) else stride
 
 
-def _change(paths: np.ndarray) -> tuple[float, float]:
+def change_of(paths: np.ndarray) -> tuple[float, float]:
     """Compare the two halves of (member, time, var): the largest change of a probability, and its chance at rest."""
     if len(paths) < _FEWEST:
         return 0.0, 1.0

@@ -11,6 +11,7 @@ from ..data.preprocess.chain import FittedChain
 from ..model import LangevinModel
 from ..statistics import distances
 from ..statistics.densities import SeriesStatistics, floor, histogram_edges, series_statistics
+from ..statistics.integral_time import error_groups
 from ..statistics.resampling import GROUPS, jackknife
 from .settle import Settling
 
@@ -122,3 +123,27 @@ class Comparison:
     diverged: int
     outside: float
     settling: Settling | None = None
+
+
+def compare_sizes(
+    sides: Sides, limits: np.ndarray, samples: int, members: int, diverged: int, settling: Settling | None
+) -> Comparison:
+    """Return the sizes of both sides; `samples`, `members` and `diverged` are those of the model."""
+    data, (low, high), simulated = sides.data, limits, sides.paths.stacked()
+    return Comparison(
+        names=data.names,
+        units=data.units,
+        time_unit=data.time_unit,
+        dt=data.dt,
+        samples=data.n_samples,
+        segments=len(data.segments),
+        dropped=data.dropped,
+        duration=data.duration,
+        integral_times=tuple(sides.integral_times.tolist()),
+        groups=error_groups(data.segments, data.dt, sides.integral_times),
+        model_samples=samples,
+        members=members,
+        diverged=diverged,
+        outside=float(np.mean(((simulated < low) | (simulated > high)).any(axis=1))),
+        settling=settling,
+    )

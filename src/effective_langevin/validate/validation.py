@@ -1,7 +1,7 @@
 """Validation: simulate a model, compare it with the data, and give every distance an error and a sampling error."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property, partial
 from importlib.metadata import version
@@ -21,15 +21,16 @@ from ..diagnose import Diagnosis, diagnose
 from ..model import LangevinModel, load
 from ..statistics import distances
 from ..statistics.densities import SeriesStatistics, comparison_lags, histogram_edges, series_statistics
-from ..statistics.integral_time import error_groups, integral_times
+from ..statistics.integral_time import integral_times
 from .curves import Curve, from_dataset, to_dataset
+from .ensembles import SimulatedEnsemble, StoredEnsemble
 from .fields_view import FieldsView
 from .findings import aspects
 from .findings.aspects import Aspect
 from .findings.notes import relative_error
 from .findings.verdict import Verdict, judge
 from .settle import Settling, simulate_steadily
-from .sides import Comparison, OriginalVariables, Sides, with_sampling_errors
+from .sides import Comparison, OriginalVariables, Sides, compare_sizes, with_sampling_errors
 from .variables_view import VariablesView
 from .views import View
 
@@ -267,6 +268,7 @@ def validate(
     exact_mobility: Matrix | None = None,
     simulation: Mapping[str, Any] | None = None,
     diagnosis: Diagnosis | None = None,
+    paths: Any = None,
 ) -> Validation:
     """Simulate a model and compare its statistics with those of a series.
 
@@ -292,6 +294,9 @@ def validate(
         Further options of `LangevinModel.simulate`, such as `stepper` or `step`.
     diagnosis : Diagnosis, optional
         What `diagnose` found in the data, for the report. By default they are diagnosed for the verdict.
+    paths : StoredPaths or path, optional
+        Paths that `simulate(..., out="paths.zarr")` wrote, instead of new ones: metrics are those of all of them, read
+        by blocks; tests and figures see an excerpt.
 
     Returns
     -------
@@ -310,28 +315,33 @@ def validate(
     if diagnosis is None and model.provenance.get("sha256") == hash_samples(series):
         diagnosis = model.diagnosis
     own = model.to_model_variables(series.excerpt())
-    series = embed_angles(model.space.observe(own))
+
+    def observed(some: TimeSeries) -> TimeSeries:
+        return embed_angles(model.space.observe(some))
+
+    series = observed(own)
     units = Standardizer.from_series(series) if model.space.angles else model.standardizer.of_first(series.dimension)
-    standard = units.to_standard
-    times = integral_times(series.map(standard).segments, series.dt)
+    times = integral_times(series.map(units.to_standard).segments, series.dt)
     lags = comparison_lags(times, series.segments, series.dt)
-    members = _MEMBERS if members is None else checks.integer_at_least("members", members, 1)
-    frames = max(2 * int(lags[-1]), int(np.clip(series.n_samples, *_MODEL_SAMPLES)) // members, 100)
-    options = {"dt": series.dt, "transformed": True, **(simulation or {})}
-    span = duration or frames * series.dt
-    simulated, settling = simulate_steadily(model, span, float(times.max()), members=members, seed=seed, **options)
-    paths = embed_angles(model.space.observe(simulated))
-    lags = lags[lags <= _REACH * min(len(s) for s in paths.segments)]
+    if paths is None:
+        frames = int(lags[-1]), series.n_samples
+        ensemble = _simulate(model, series.dt, times, frames, members, duration, seed, simulation, observed)
+    else:
+        unused = {"members": members, "duration": duration, "simulation": simulation}
+        ensemble = StoredEnsemble.of(paths, model, series.dt, observed, **unused)
+    simulated = observed(ensemble.excerpt)
+    lags = lags[lags <= _REACH * min(len(s) for s in simulated.segments)]
     edges = histogram_edges(series.stacked())
-    data_statistics, model_statistics = (series_statistics(s.segments, s.dt, edges, lags) for s in (series, paths))
+    data_statistics = series_statistics(series.segments, series.dt, edges, lags)
+    model_statistics = ensemble.statistics(series.dt, edges, lags)
     metrics = _stein_and_mobility(model, exact_mobility) | with_sampling_errors(
         DISTANCES, partial(_distances, _view(model, None)), data_statistics, model_statistics
     )
-    original = OriginalVariables.of(model, own, simulated)
+    original = OriginalVariables.of(model, own, ensemble.excerpt)
     metrics |= original.metrics() if original else {}
-    sides = Sides(series, paths, data_statistics, model_statistics, times, standard, original)
+    sides = Sides(series, simulated, data_statistics, model_statistics, times, units.to_standard, original)
     view = _view(model, sides)
-    sizes = replace(_sizes(series, paths, times, members, view), settling=settling)
+    sizes = compare_sizes(sides, view.range(series.stacked()), *ensemble.sizes, ensemble.settling)
     result = Validation(metrics, model, view.curves(), sizes, view, exact_mobility, sides, diagnosis)
     return replace(result, tests=aspects.of_samples(sides, view, sizes.groups, relative_error(result)))
 
@@ -340,25 +350,23 @@ def _view(model: LangevinModel, sides: Sides | None) -> View:
     return VariablesView(model, sides) if model.space.channels is None else FieldsView(model, sides)
 
 
-def _sizes(data: TimeSeries, paths: TimeSeries, times: np.ndarray, members: int, view: View) -> Comparison:
-    low, high = view.range(data.stacked())
-    simulated = paths.stacked()
-    return Comparison(
-        names=data.names,
-        units=data.units,
-        time_unit=data.time_unit,
-        dt=data.dt,
-        samples=data.n_samples,
-        segments=len(data.segments),
-        dropped=data.dropped,
-        duration=data.duration,
-        integral_times=tuple(times.tolist()),
-        groups=error_groups(data.segments, data.dt, times),
-        model_samples=paths.n_samples,
-        members=len(paths.segments),
-        diverged=members - len(paths.segments),
-        outside=float(np.mean(((simulated < low) | (simulated > high)).any(axis=1))),
-    )
+def _simulate(
+    model: LangevinModel,
+    dt: float,
+    times: np.ndarray,
+    wanted: tuple[int, int],
+    members: int | None,
+    duration: float | None,
+    seed: int,
+    simulation: Mapping[str, Any] | None,
+    observed: Callable[[TimeSeries], TimeSeries],
+) -> SimulatedEnsemble:
+    """Simulate as many samples as are `wanted`: twice the longest lag in each path, together those of the data."""
+    members = _MEMBERS if members is None else checks.integer_at_least("members", members, 1)
+    frames = max(2 * wanted[0], int(np.clip(wanted[1], *_MODEL_SAMPLES)) // members, 100)
+    options = {"members": members, "seed": seed, "dt": dt, "transformed": True, **(simulation or {})}
+    found = simulate_steadily(model, duration or frames * dt, float(times.max()), **options)
+    return SimulatedEnsemble(*found, members, observed)
 
 
 def _distances(

@@ -13,7 +13,7 @@ import numpy as np
 import xarray as xr
 
 from ..._core import checks, files
-from ..._core.errors import ArgumentError
+from ..._core.errors import ArgumentError, DataError
 from ..._core.format import count, listed
 from ..._core.types import Paths
 from ..fields import summarize
@@ -46,6 +46,55 @@ class StoredPaths:
             One variable (member, time) per name, (member, time, ...) per field.
         """
         return open_labelled(self.path)
+
+    @classmethod
+    def at(cls, path: str | os.PathLike[str]) -> "StoredPaths":
+        """Return what is in a complete store.
+
+        Parameters
+        ----------
+        path : path
+            A Zarr store written by `simulate(..., out=...)`.
+
+        Returns
+        -------
+        StoredPaths
+        """
+        place = as_store(path)
+        if not place.is_dir() or (place / UNFINISHED).exists():
+            raise DataError(f"{place} is no complete store of simulated paths. Simulate with out={str(place)!r}.")
+        with open_labelled(place) as data:
+            if not {"member", "time"} <= set(data.sizes):
+                raise DataError(f"{place} holds no simulated paths: it has no dimensions member and time.")
+            names = tuple(map(str, data.data_vars))
+            lost = np.ravel(data.attrs.get("diverged_members", []))
+            return cls(place, data.sizes["member"], data.sizes["time"], names, len(lost))
+
+    @property
+    def lost(self) -> list[int]:
+        """Numbers of the members that diverged."""
+        with self.open() as data:
+            return np.ravel(data.attrs.get("diverged_members", [])).astype(int).tolist()
+
+    def load(self, members: Sequence[int] | range) -> TimeSeries:
+        """Read the paths of some members; those that diverged are left out.
+
+        Parameters
+        ----------
+        members : sequence of int
+            Numbers of the members, from 0 on.
+
+        Returns
+        -------
+        TimeSeries
+        """
+        from . import read
+
+        with self.open() as data:
+            lost = set(self.lost)
+            kept = [member for member in members if member not in lost]
+            ordered = data[list(self.names)] if set(self.names) <= set(map(str, data.data_vars)) else data
+            return read(ordered.isel(member=kept).load(), member="member")
 
     def __repr__(self) -> str:
         size = f"{count(self.members, 'path')} of {count(self.samples, 'sample')}"
