@@ -68,10 +68,10 @@ class StateDependent(ClosureStrategy):
 
     Examples
     --------
-    >>> series = el.systems.StochasticLorenz63().simulate(20.0, dt=0.01, members=4, seed=1)
-    >>> model = el.fit(series, score=el.Gaussian(), mobility=el.StateDependent(degree=2))
+    >>> series = el.systems.NoisyLimitCycle().simulate(100.0, dt=0.05, members=4, seed=1)
+    >>> model = el.fit(series, score=el.Gaussian(), mobility=el.StateDependent())
     >>> model.current(series.segments[0][:3]).shape
-    (3, 3)
+    (3, 2)
     """
 
     current: bool = True
