@@ -38,21 +38,27 @@ class Case:
 _DAYS, _MONTHS = (1, 2, 3, 5, 10, 20, 30), (1, 2, 3, 6, 9, 12)
 _ENSO: dict[str, Any] = {"leads": _MONTHS, "variables": ["Nino34", "WWV"]}
 CASES = {
-    "NAO, no memory": Case("nao_daily.npz", _DAYS, members=199),
-    "NAO, delay": Case("nao_daily.npz", _DAYS, preprocess=DELAY, members=199),
-    "NAO": Case("nao_daily.npz", _DAYS, options=MEMORY, members=199),
+    "NAO, no memory": Case("nao_daily.npz", _DAYS, members=99),
+    "NAO, delay": Case("nao_daily.npz", _DAYS, preprocess=DELAY, members=99),
+    "NAO": Case("nao_daily.npz", _DAYS, options=MEMORY, members=99),
     "ENSO, delay": Case("enso_xro.npz", preprocess=[SEASON, DELAY], **_ENSO),
     "ENSO": Case("enso_xro.npz", preprocess=SEASON, options=MEMORY, **_ENSO),
 }
 
 
-def measure(series: el.TimeSeries, case: Case) -> dict[str, Any]:
-    """Return the scores of all ways to forecast, by lead; several variables are pooled in units of their spread."""
-    train, test = series.split(HELD_OUT, blocks=1)
+def learn(series: el.TimeSeries, case: Case) -> el.LangevinModel:
+    """Learn a model from the first part of a series."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        model = el.fit(train, preprocess=case.preprocess, seed=1, check="off", **case.options)
-        found = el.hindcast(model, test, case.leads, train=train, members=case.members, seed=2)
+        return el.fit(
+            series.split(HELD_OUT, blocks=1)[0], preprocess=case.preprocess, seed=1, check="off", **case.options
+        )
+
+
+def score(model: el.LangevinModel, series: el.TimeSeries, case: Case) -> dict[str, Any]:
+    """Return the scores of all ways to forecast, by lead; several variables are pooled in units of their spread."""
+    train, test = series.split(HELD_OUT, blocks=1)
+    found = el.hindcast(model, test, case.leads, train=train, members=case.members, seed=2)
     ratios = {way: found.ratio(way) for way in ("linear", "climatology", "persistence")}
     choice = model.mobility.evidence.choice
     linear = ratios["linear"]
@@ -65,6 +71,7 @@ def measure(series: el.TimeSeries, case: Case) -> dict[str, Any]:
         "crps": {way: found.pooled(way, "crps").round(4).tolist() for way in found.scores},
         "spread_over_rmse": (found.pooled("model", "spread") / found.pooled("model", "rmse")).round(4).tolist(),
         "coverage": found.scores["model"].coverage.T.round(4).tolist(),
+        "coverage_pooled": found.pooled("model", "coverage").round(4).tolist(),
         "ranks": found.scores["model"].ranks.mean(axis=(1, 2)).round(4).tolist(),
         **{
             f"crps_over_{way}": {
@@ -83,7 +90,8 @@ def main(folder: str, names: list[str]) -> None:
     results = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
     for name in names or CASES:
         case = CASES[name]
-        results[name] = measure(el.read(Path(folder) / case.file, variables=case.variables), case)
+        series = el.read(Path(folder) / case.file, variables=case.variables)
+        results[name] = score(learn(series, case), series, case)
         print(name, json.dumps(results[name]), flush=True)
         RESULTS.write_text(json.dumps({case: results[case] for case in CASES if case in results}, indent=1) + "\n")
 
