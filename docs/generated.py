@@ -122,6 +122,7 @@ def _environment() -> jinja2.Environment:
         "closures_against_data": _closures_against_data,
         "closures_against_exact": _closures_against_exact,
         "worst": lambda rows, name: max(abs(row[name] - 1) for row in rows),
+        "measured_series": _measured_series,
         "slope": _slope,
         "step_for": _step_for,
         "ratio": _gpu_ratio,
@@ -162,6 +163,42 @@ def _closures_against_exact() -> str:
             cells = [f"{row[name]:.2g}" if name in row else "" for name in names]
             lines.append(f"| {case} | {closure} | {' | '.join(cells)} | {_entropy_production(row)} |")
     return "\n".join(lines)
+
+
+def _measured_series() -> str:
+    """Return what the closures of each measured series reach, beside the energy scores of held-out forecasts."""
+    heads = "series", "closure", "`acf_rmse`", "two halves of the data", "`increment_error`", "`pdf_kl_mean`"
+    lines = [f"| {' | '.join(heads)} | held-out energy score |", "|---|---|---|---|---|---|---|"]
+    for series, rows in load("benchmarks/results/real_series.json").items():
+        tried = [row["choice"]["candidates"] for row in (rows["state-dependent"], rows["chosen"]) if "choice" in row]
+        scores, first = {score["kind"]: score for part in tried for score in part}, series
+        for closure in ("constant", "chosen", "state-dependent"):
+            row, kinds = rows[closure], {k: _kind_of(rows[k]) for k in ("constant", closure, "chosen")}
+            if "refused" in row or (closure == "constant" and kinds["chosen"] == "constant"):
+                continue
+            asked = {"chosen": " (chosen)", "state-dependent": " (asked for)"}.get(closure, "")
+            numbers = with_error(row, "acf_rmse"), short(row["acf_rmse_floor"]), with_error(row, "increment_error")
+            cells = first, _KINDS[kinds[closure]] + asked, *numbers, with_error(row, "pdf_kl_mean")
+            lines.append(f"| {' | '.join(cells)} | {_score_cell(scores.get(kinds[closure]))} |")
+            first = ""
+    return "\n".join(lines)
+
+
+_KINDS = {"constant": "constant", "current": r"$\nu(x)$", "diffusion": "$D(x)$", "both": r"$\nu(x)$ and $D(x)$"}
+
+
+def _kind_of(row: dict[str, Any]) -> str:
+    return row.get("closure", {}).get("kind", "constant")
+
+
+def _score_cell(score: dict[str, Any] | None) -> str:
+    """Return the score of held-out forecasts, and how far it is from the best."""
+    if score is None:
+        return ""
+    if score["loss"] is None:
+        return "members diverged"
+    above = f"{score['excess']:.3f} ± {score['standard_error']:.3f}"
+    return f"{score['loss']:.3f}, {above} above the best" if score["excess"] else f"{score['loss']:.3f}, the best"
 
 
 def _closures() -> dict[str, dict[str, Any]]:
