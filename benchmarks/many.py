@@ -1,8 +1,10 @@
-"""Many fits and large ensembles: `python -m benchmarks.many [fits] [resumed] [ensembles] [killed]`.
+"""Many fits and large ensembles: `python -m benchmarks.many [one] [fits] [resumed] [ensembles] [killed]`.
 
 fits        linear processes of 2 variables with 10 000 samples each, every one with another matrix, and three that are
             broken. Fits per minute of `el.fit_many` with its defaults, which include starting the processes, against
             loops over `el.fit` before and after it: with the defaults of `el.fit`, and with those of `el.fit_many`.
+one         processor time of one more warm fit with the settings of `el.fit_many`: in a loop over `el.fit`, and in
+            `el.fit_many` in the same process, in turns. No processes are started; a few seconds.
 resumed     a run that is killed with -9 half-way and begun again.
 ensembles   100 000 members of 8 variables into a Zarr store: seconds and peak memory against the number of samples
             (`--lengths`).
@@ -120,6 +122,21 @@ def measure_fits(score: str, fits: int, looped: int) -> dict[str, Any]:
     }
 
 
+def measure_one_fit(score: str, fits: int = 40) -> dict[str, float]:
+    """Seconds of processor time per warm fit with the settings of `fit_many`, in a loop and by `fit_many`, in turns."""
+    series, strategy = list(make_series(2 * fits + 2).items()), SCORES[score]
+    loop([one for _, one in series[:2]], score=strategy, **LEAN)
+    el.fit_many(dict(series[:2]), score=strategy, workers=1)
+    alone = many = 0.0
+    for first in range(2, 2 * fits + 2, fits):
+        part = series[first : first + fits // 2], series[first + fits // 2 : first + fits]
+        alone += loop([one for _, one in part[0]], score=strategy, **LEAN)[1] / 2
+        started = time.process_time()
+        el.fit_many(dict(part[1]), score=strategy, workers=1)
+        many += (time.process_time() - started) / len(part[1]) / 2
+    return {"fits": fits, "loop_cpu_seconds": alone, "fit_many_cpu_seconds": many, "load": os.getloadavg()[0]}
+
+
 def measure_resumed_fits(fits: int) -> dict[str, Any]:
     """Kill a run half-way with all its processes, begin it again, and count what was written twice."""
     with tempfile.TemporaryDirectory() as place:
@@ -216,7 +233,7 @@ def keep(known: dict[str, Any]) -> None:
 
 def main() -> None:
     arguments = argparse.ArgumentParser(prog="python -m benchmarks.many", description=__doc__)
-    arguments.add_argument("parts", nargs="*", default=[], help="fits, resumed, ensembles, killed (default: all)")
+    arguments.add_argument("parts", nargs="*", default=[], help="one, fits, resumed, ensembles, killed (default: all)")
     arguments.add_argument("--lengths", type=int, nargs="+", default=list(LENGTHS))
     arguments.add_argument("--fits", type=int, default=2000)
     arguments.add_argument("--loop", type=int, default=40)
@@ -231,9 +248,12 @@ def main() -> None:
         return child_paths(*given.child_paths[:2], int(given.child_paths[2]))
     known = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
     known["machine"] = {"cores": count_cores(), "python": platform.python_version(), "load": os.getloadavg()[0]}
-    parts = given.parts or ("fits", "resumed", "ensembles", "killed")
+    parts = given.parts or ("one", "fits", "resumed", "ensembles", "killed")
     for score in given.scores if "fits" in parts else ():
         known.setdefault("fits", {})[score] = measure_fits(score, given.fits, given.loop)
+        keep(known)
+    for score in given.scores if "one" in parts else ():
+        known.setdefault("one", {})[score] = measure_one_fit(score)
         keep(known)
     if "resumed" in parts:
         known["resumed"] = measure_resumed_fits(min(given.fits, 100))
