@@ -223,7 +223,8 @@ class ClosureEvidence:
         """Say in a few lines what the closure is and how good its current is."""
         lines = [f"The model has {KINDS[self.kind]}."]
         if self.current_by:
-            lines.append(f"The current was found by {self.current_by}.")
+            what = "diffusion" if self.kind == "diffusion" else "current"
+            lines.append(f"The {what} was found by {self.current_by}.")
         if self.current_error is not None:
             error = plus_minus(self.current_error, self.current_error_se or 0.0)
             lines.append(f"current_error {error}: the exact current has 0.")
