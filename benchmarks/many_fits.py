@@ -1,8 +1,9 @@
 """Does a process that fits many series grow? `python -m benchmarks.many_fits`.
 
 Fits 100 series of different lengths, of one to three variables, one after the other in one process, with a learned
-score. Writes the resident memory after each to benchmarks/results/many_fits.json: after 100 fits it must be within
-20 % of that after 10.
+score. Writes the resident memory after each to benchmarks/results/many_fits.json. Compiled programs are dropped after
+many sizes, so that memory rises and falls: its largest value in the last 10 of 100 fits must be within 20 % of that in
+the first 10.
 """
 
 import json
@@ -41,16 +42,17 @@ def measure(fits: int = FITS) -> list[float]:
 def main() -> None:
     warnings.simplefilter("ignore")
     began, held = time.monotonic(), measure()
-    ratio = held[-1] / held[FIRST - 1]
+    first, last = max(held[:FIRST]), max(held[-FIRST:])
+    ratio = last / first
     found = {
         "code": describe_code(),
         "fits": FITS,
         "seconds": round(time.monotonic() - began),
         "ratio": round(ratio, 3),
     }
-    found |= {"within": ratio <= MOST, f"after_{FIRST}_mb": held[FIRST - 1], f"after_{FITS}_mb": held[-1]}
+    found |= {"within": ratio <= MOST, f"first_{FIRST}_mb": first, f"last_{FIRST}_mb": last}
     RESULTS.write_text(json.dumps({**found, "most_mb": max(held), "resident_mb": held}, indent=1) + "\n")
-    print(f"{held[FIRST - 1]:.0f} MB after {FIRST} fits, {held[-1]:.0f} MB after {FITS}: {ratio:.2f} times")
+    print(f"At most {first:.0f} MB in the first {FIRST} fits, {last:.0f} MB in the last {FIRST}: {ratio:.2f} times")
 
 
 if __name__ == "__main__":

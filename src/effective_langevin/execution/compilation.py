@@ -3,7 +3,10 @@
 Only front ends keep programs: a library that is imported changes no global setting.
 """
 
+import ctypes
+import gc
 import os
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar, cast
@@ -52,7 +55,15 @@ def note_shape(*shape: Any) -> None:
     _shapes.add(shape)
     if len(_shapes) > _MOST_SHAPES:
         _shapes.clear()
-        jax.clear_caches()
+        _drop_programs()
+
+
+def _drop_programs() -> None:
+    """Drop all compiled programs, and give their memory back to the system: the allocator of Linux would keep it."""
+    jax.clear_caches()
+    gc.collect()
+    if sys.platform == "linux" and (trim := getattr(ctypes.CDLL(None), "malloc_trim", None)):
+        trim(0)
 
 
 def keep_compiled_programs() -> None:
