@@ -37,7 +37,8 @@ class RunFolder:
 
     If the run is interrupted once the model exists, or a checkpoint of its training, the partial folder stays with it,
     and the same run begun again continues there; otherwise nothing is left. One process at a time holds the lock of the
-    partial folder. Files that no run writes are never removed.
+    partial folder; killed after the renaming, it leaves the lock's file, which nothing minds. Files that no run writes
+    are never removed.
     """
 
     def __init__(self, path: Path, overwrite: bool = False):

@@ -43,7 +43,7 @@ def pad_rows(rows: np.ndarray) -> np.ndarray:
     return np.pad(rows, ((0, with_room(len(rows)) - len(rows)), *[(0, 0)] * (rows.ndim - 1)), mode="edge")
 
 
-_MOST_SHAPES = 24
+_MOST_SHAPES = 12
 _shapes: set[Any] = set()
 
 
