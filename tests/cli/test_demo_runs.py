@@ -111,7 +111,7 @@ def test_the_settings_are_readable_toml_and_the_model_loads(quick_run):
 def test_the_report_stands_alone_and_gives_a_verdict(quick_run):
     html = (quick_run[0] / "report.html").read_text()
     assert "Verdict" in html
-    assert "The current velocity" in html
+    assert "sets the steady state, the diffusion" in html
     assert "http://" not in html.replace("http://www.w3.org", "")
     assert "https://" not in html
     assert html.count("data:image/png;base64,") >= 5

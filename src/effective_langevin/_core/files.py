@@ -2,8 +2,9 @@
 
 import os
 import shutil
+import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import partial
 from io import BytesIO
 from pathlib import Path
@@ -45,5 +46,14 @@ def write_by_memory(path: Path, fill: Callable[[BinaryIO], Any]) -> None:
 
 
 def write_netcdf(data: Any, path: Path) -> None:
-    """Write a labelled array or dataset as NetCDF-4."""
-    write_by_memory(path, partial(data.to_netcdf, engine="h5netcdf"))
+    """Write a labelled array or dataset as NetCDF-4, in this process: a lock of a cluster has no name in memory."""
+    with _without_cluster():
+        write_by_memory(path, partial(data.to_netcdf, engine="h5netcdf"))
+
+
+def _without_cluster() -> AbstractContextManager[Any]:
+    if "distributed" not in sys.modules:
+        return nullcontext()
+    import dask
+
+    return dask.config.set(scheduler="synchronous")
