@@ -52,8 +52,5 @@ def write_netcdf(data: Any, path: Path) -> None:
 
 
 def _without_cluster() -> AbstractContextManager[Any]:
-    if "distributed" not in sys.modules:
-        return nullcontext()
-    import dask
-
-    return dask.config.set(scheduler="synchronous")
+    dask = sys.modules.get("dask.config")
+    return dask.set(scheduler="synchronous") if dask else nullcontext()
