@@ -32,9 +32,10 @@ def find_unwrapped(series: TimeSeries) -> dict[str, float]:
     found = {}
     for name, period, x in zip(series.names, series.periods, series.excerpt().stacked().T):
         for turn in (_TURN, _DEGREES) if period is None else ():
-            phase = np.exp(2j * np.pi * x / turn)
-            if np.ptp(x) > _MANY_TURNS * turn and max(abs(phase.mean()), abs((phase**2).mean())) > _PREFERENCE:
-                found[name] = turn
+            if np.ptp(x) > _MANY_TURNS * turn:
+                phase = np.exp(2j * np.pi * x / turn)
+                if max(abs(phase.mean()), abs((phase**2).mean())) > _PREFERENCE:
+                    found[name] = turn
     return found
 
 

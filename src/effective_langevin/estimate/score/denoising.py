@@ -12,6 +12,7 @@ from ..._core import checks, keys
 from ..._core.types import Samples
 from ...execution.batches import evaluate_batch
 from ...execution.compilation import soon_compiled
+from ...execution.devices import computed_on_host
 from ..networks import MLP, NetworkStrategy, OnCircles, Residual, UNet1D, freeze, scale
 from ..space import StateSpace
 from ..symmetry import Symmetry
@@ -178,7 +179,8 @@ class DenoisingScore(ScoreStrategy):
         if space.angles and isinstance(self.network, MLP):
             return OnCircles(self.network.build(size, key=key, inputs=len(space.owners)), space.periods)
         further: dict[str, Any] = {"outputs": 2} if velocities else {}
-        network = self.network.build(size, key=key, **further)
+        # Each of its many small arrays would be a program of its own, which takes a GPU longer to compile.
+        network = computed_on_host(lambda key: self.network.build(size, key=key, **further), key)
         if not self.precondition:
             return network
         precision = np.linalg.inv(space.symmetry.project(covariance_matrix(samples, sigma)))

@@ -155,13 +155,14 @@ def estimate_score(
     score, level, evidence = learned.function, learned.noise_level, learned.evidence
     evidence = replace(evidence, extra={**evidence.extra, **looked_at})
     if strategy.calibrate and not (evidence.gain_over_gaussian and evidence.gain_over_gaussian.gaussian_used):
-        stein = stein_matrix(score.over, train, level, key=keys.named(key, "calibration"), tests=tests)
+        stein = stein_matrix(score.lower().over, train, level, key=keys.named(key, "calibration"), tests=tests)
         score = score.scaled_by(calibration_matrix(space.symmetry.project(stein)))
         evidence = replace(evidence, stein_before_calibration=tuple(map(tuple, stein.tolist())))
     if unit is not None and score.network is not None:
         score = _calibrate_velocities(score, level, train, space, unit, frame, key=keys.named(key, "velocities"))
+    evaluate = score.lower().over  # converted once for all parts
     parts = [
-        space.symmetry.project(stein_matrix(score.over, part, level, key=keys.named(key, f"stein {i}"), tests=tests))
+        space.symmetry.project(stein_matrix(evaluate, part, level, key=keys.named(key, f"stein {i}"), tests=tests))
         for i, part in enumerate(_in_parts(held_out, _STEIN_PARTS))
     ]
     restoring = _find_restoring_map(score, level, train, space, key=keys.named(key, "restoring"))
