@@ -35,6 +35,12 @@ def run(quick: bool) -> Report:
         contenders = {digits: stepping(base, members, digits == "half", steps) for digits in ("half", "whole")}
         case, work = f"Euler-Maruyama, base {base}, {members} members", steps * members
         report.results += compare(case, contenders, work=work, per="member-step")
+    contenders, work = closures(*((4, 64, 2) if quick else (32, 8192, 2000)))
+    rows = compare("default stepper, base 32, 8192 members", contenders, work=work, per="member-step")
+    report.results += rows
+    ratio = rows[0].seconds / rows[1].seconds if rows[0].seconds and rows[1].seconds else float("nan")
+    claim = "a step with a current, over one with a constant mobility, same network"
+    report.promise(claim, "<= 1.3", f"{ratio:.2f}", ratio <= 1.3)
     steps = 3 if quick else 400
     for base, batch, normalization, symmetric in [(4, 64, "batch", True)] if quick else BATCHES:
         contender = training(base, batch, normalization, symmetric, steps)
@@ -69,6 +75,23 @@ def stepping(base: int, members: int, half: bool, steps: int):
     start = np.random.default_rng(0).normal(size=(members, POINTS)).astype(np.float32)
     options = {"frames": 1, "save_every": steps, "step": STEP, "key": jax.random.key(0), "bound": 1e3}
     return lambda: integrate(advance, start, **options)
+
+
+def closures(base: int, members: int, steps: int):
+    """The default stepper of models of one short field: with a current from the network of the score, and without."""
+    series = el.systems.KuramotoSivashinsky(grid=64, stride=2).simulate(
+        40.0, dt=1.0, members=64, seed=0, step=0.2, burn_in=100.0
+    )
+    network = el.UNet1D(base=base, normalization="batch")
+    score = el.DenoisingScore(network, noise_level=0.1, epochs=1, epoch_samples=10_000)
+    given = {"score": score, "symmetry": el.TranslationsAndReflections(parity=-1, continuous=True), "check": "off"}
+    given |= {"compare_estimators": False}
+    kinds = {"current": el.StateDependent(), "constant": el.IntegratedResponse()}
+    models = {kind: el.fit(series, mobility=mobility, **given) for kind, mobility in kinds.items()}
+    some = {"members": members, "step": 0.01, "dt": steps * 0.01, "seed": 0}
+    return {
+        kind: lambda model=model: model.simulate(steps * 0.01, **some) for kind, model in models.items()
+    }, steps * members
 
 
 def training(base: int, batch: int, normalization: str, symmetric: bool, steps: int):

@@ -436,6 +436,42 @@ def test_a_score_that_is_better_than_the_gaussian_one_is_kept():
     assert found.gain > 10 * found.standard_error
 
 
+class WellsAndNarrow(eqx.Module):
+    """Two wells in x, of width 0.3 at -1 and 1; in y the variance 1e-4 hidden beneath noise of width 0.1."""
+
+    def __call__(self, x):
+        return jnp.stack([(jnp.tanh(x[0] / 0.09) - x[0]) / 0.09, -x[1] / (1e-4 + 0.01)])
+
+
+def test_a_direction_that_hardly_varies_does_not_decide_for_the_gaussian_score():
+    """In y the Gaussian score is better by 1 / (2e-4) if it counts like x, and by 5e-5 if it counts by its variance."""
+    rng = np.random.default_rng(1)
+    wells, narrow = rng.choice([-1.0, 1.0], 4000) + 0.3 * rng.normal(size=4000), 0.01 * rng.normal(size=4000)
+    samples = np.stack([wells, narrow], axis=1).astype(np.float32)
+    _, level, found = gaussian_if_as_good(WellsAndNarrow(), 0.1, samples[:3000], samples[3000:], NONE, key=KEY)
+    assert not found.gaussian_used
+    assert level == 0.1
+
+
+@pytest.mark.parametrize("gain", [0.0, -3.0])
+def test_a_network_that_knows_velocities_is_given_up_only_where_the_gaussian_score_is_better(gain):
+    samples = np.random.default_rng(0).normal(size=(4000, 2)).astype(np.float32)
+    parts = samples[:3000], samples[3000:], NONE
+    learned = Score.linear(np.linalg.inv(np.cov(parts[0].T))) if gain == 0 else Score.linear(3 * np.eye(2))
+    found = gaussian_if_as_good(learned, 0.2, *parts, key=KEY, with_velocities=True)[2]
+    assert found.gaussian_used is (gain < 0)
+
+
+def test_score_matching_loss_counts_directions_in_the_units_that_are_given():
+    """s = -P x in units C: |C P x|^2 / 2 - tr C^2 P."""
+    rng = np.random.default_rng(5)
+    precision, units = rng.normal(size=(3, 3)) + 2 * np.eye(3), np.diag([1.0, 0.5, 0.01])
+    x = rng.normal(size=(20, 3)).astype(np.float32)
+    loss = score_matching_loss(Score.linear(precision), jnp.asarray(x), KEY, units)
+    expected = 0.5 * ((x @ (units @ precision).T) ** 2).sum(axis=1) - np.trace(units @ units @ precision)
+    np.testing.assert_allclose(loss, expected, rtol=1e-4)
+
+
 EVIDENCE = {
     "noise_level_choice": {"noise_level": [0.4, 0.2], "held_out_loss": [0.1, 0.0], "standard_error": [0.01, 0.0]},
     "gain_over_gaussian": {"noise_level": 0.2, "gain": 1.5, "standard_error": 0.1, "gaussian_used": False},

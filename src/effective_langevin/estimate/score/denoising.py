@@ -27,6 +27,9 @@ _HELD_OUT = 1 << 14
 _PILOT = 6
 _MANY_SAMPLES = 1 << 21
 _OFTEN, _FEW_EPOCHS = 100, 5  # an epoch that shows a sample more often is one of the last, unless it helped
+# Smooth motion fills a thin set, whose score has no limit: the narrower the noise, the better the loss, and the harder
+# the score is to learn. Noise of this width adds 1/400 to a variance, which hardly any record can tell.
+_LEAST_WIDTH = 0.05
 _VELOCITY_WEIGHT = 10.0  # most of the loss of the score is noise that no network removes
 
 
@@ -129,11 +132,14 @@ class DenoisingScore(ScoreStrategy):
                 lambda sigma: self._fit(train, held_out, sigma, epochs, space, key=key)[0],
                 held_out,
                 key=keys.named(key, "noise level"),
+                least=_LEAST_WIDTH if velocities is not None else 0.0,
             )
         score, history = self._fit(train, held_out, level, self.epochs, space, key=key, velocities=velocities)
         if self.noise_level is None and not space.angles:
             gain_key = keys.named(key, "gain")
-            score, level, gain = gaussian_if_as_good(score, level, train, held_out, space, key=gain_key)
+            score, level, gain = gaussian_if_as_good(
+                score, level, train, held_out, space, key=gain_key, with_velocities=velocities is not None
+            )
         return LearnedScore(score, level, ScoreEvidence(choice, gain, **history))
 
     def _fit(

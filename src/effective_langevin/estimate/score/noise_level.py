@@ -4,16 +4,22 @@ A larger sigma smooths the density (bias), a smaller one leaves the score noisy 
 score-matching loss J(sigma) = < |s_sigma|^2 / 2 + div s_sigma >, taken over *clean* held-out samples, which is
 < |s_sigma - s|^2 > / 2 up to a constant (Hyvarinen). The largest sigma whose J is within one standard error of the
 smallest J is used: of equally good scores, the smoothest. The smoothest of all is the Gaussian score.
+
+The score is steep in directions in which the data hardly vary, such as the short waves of a smooth field, and J would
+speak of nothing else. There C s takes the place of s, with C the covariance in the frame of the noise: it is -x for a
+Gaussian density, so that every direction counts by its variance.
 """
 
 from collections.abc import Callable, Sequence
+from functools import partial
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.lax import Precision
 
 from ..._core import progress
-from ..._core.types import Samples
+from ..._core.types import Matrix, Samples
 from ...data.lazy import joined
 from ...execution.batches import count_threads, on_all_cores, one_cpu
 from ...execution.compilation import pad_rows, soon_compiled
@@ -27,29 +33,31 @@ from .score import Score
 CANDIDATES = (0.4, 0.2, 0.1, 0.05, 0.025, 0.0125)
 _SAMPLES = 20000
 _NOTHING = 1e-4
+_NARROW = 0.5  # variance of a direction in the frame of the noise, which makes that of all others one
 
 
 def choose_noise_level(
-    learn: Callable[[float], Score], held_out: Samples, *, key: jax.Array
+    learn: Callable[[float], Score], held_out: Samples, *, key: jax.Array, least: float = 0.0
 ) -> tuple[float, NoiseLevelChoice]:
-    """Go down the candidates while the held-out loss falls; return the chosen one and the evidence.
+    """Go down the candidates, to `least`, while the held-out loss falls; return the chosen one and the evidence.
 
     The first one compiles the programs; then as many are learned side by side as there are cores, and what lies beyond
     the end of the way is dropped: the choice does not depend on the number of cores.
     """
     test, losses = _draw(held_out, key), []
+    units, candidates = _units(test), [sigma for sigma in CANDIDATES if sigma >= least]
 
     def rate(sigma: float) -> np.ndarray:
-        return score_matching_loss(learn(sigma), test, key)
+        return score_matching_loss(learn(sigma), test, key, units)
 
-    with progress.task("Choosing the smoothing width", len(CANDIDATES)) as tick:
-        while len(losses) < len(CANDIDATES) and not _rises(losses):
-            some = CANDIDATES[len(losses) :][: count_threads() if losses and one_cpu() else 1]
+    with progress.task("Choosing the smoothing width", len(candidates)) as tick:
+        while len(losses) < len(candidates) and not _rises(losses):
+            some = candidates[len(losses) :][: count_threads() if losses and one_cpu() else 1]
             for loss in on_all_cores(rate, some):
                 losses += [] if _rises(losses) else [loss]
             tick(len(some), f"sigma {some[-1]:g}")
-        tick(len(CANDIDATES) - len(losses))
-    return choose_largest_of_the_best(CANDIDATES[: len(losses)], losses)
+        tick(len(candidates) - len(losses))
+    return choose_largest_of_the_best(candidates[: len(losses)], losses)
 
 
 def _rises(losses: list[np.ndarray]) -> bool:
@@ -65,22 +73,40 @@ def choose_largest_of_the_best(tried: Sequence[float], losses: list[np.ndarray])
 
 
 def gaussian_if_as_good(
-    score: Score, noise_level: float, train: Samples, held_out: Samples, space: StateSpace, *, key: jax.Array
+    score: Score,
+    noise_level: float,
+    train: Samples,
+    held_out: Samples,
+    space: StateSpace,
+    *,
+    key: jax.Array,
+    with_velocities: bool = False,
 ) -> tuple[Score, float, GainOverGaussian]:
-    """Return the learned score, or the Gaussian one, at width 0, unless the former is better by two standard errors.
+    """Return the learned score, or the Gaussian one unless the former is better by two standard errors.
 
     A short series cannot tell a density from a Gaussian one, and what a network then learns is noise. Both are compared
     on samples that neither has seen. The Gaussian score that is returned knows all samples: it has nothing to choose.
+    Its width is 0; that of a field keeps the width, which hides the short waves that are too weak to be seen. A network
+    that knows velocities too is given up only where the Gaussian score is better.
     """
     test = _draw(held_out, key)
+    width = noise_level if space.channels else 0.0
 
     def gaussian(samples: Samples) -> Score:
-        return Score.linear(np.linalg.inv(space.symmetry.project(covariance_matrix(samples, _NOTHING))))
+        return Score.linear(np.linalg.inv(space.symmetry.project(covariance_matrix(samples, width or _NOTHING))))
 
-    gain = np.subtract(*(score_matching_loss(one, test, key) for one in (gaussian(train), score)))
+    units = _units(test)
+    gain = np.subtract(*(score_matching_loss(one, test, key, units) for one in (gaussian(train), score)))
     mean, error = float(gain.mean()), _error_of_mean(gain)
-    found = GainOverGaussian(noise_level, mean, error, gaussian_used=not mean > 2 * error)
-    return (gaussian(joined([train, held_out])), 0.0, found) if found.gaussian_used else (score, noise_level, found)
+    enough = -2 * error if with_velocities else 2 * error
+    found = GainOverGaussian(noise_level, mean, error, gaussian_used=not mean > enough)
+    return (gaussian(joined([train, held_out])), width, found) if found.gaussian_used else (score, noise_level, found)
+
+
+def _units(samples: jax.Array) -> Matrix:
+    """Return the covariance of samples in the frame of the noise, with variances of one but in narrow directions."""
+    values, vectors = np.linalg.eigh(covariance_matrix(np.asarray(samples)))
+    return vectors * np.where(values < _NARROW, values, 1.0) @ vectors.T
 
 
 def _error_of_mean(values: np.ndarray) -> float:
@@ -97,23 +123,26 @@ def _draw(samples: Samples, key: jax.Array) -> jax.Array:
     return jnp.asarray(samples, jnp.float32)
 
 
-def score_matching_loss(score: Score, samples, key) -> np.ndarray:
-    """|s|^2 / 2 + div s at each sample."""
-    return np.asarray(_loss_by_sample(score, pad_rows(np.asarray(samples)), key), float)[: len(samples)]
+def score_matching_loss(score: Score, samples, key, units: Matrix | None = None) -> np.ndarray:
+    """|s|^2 / 2 + div s at each sample, or |C s|^2 / 2 + div C^2 s in `units` C."""
+    units = jnp.eye(samples.shape[1]) if units is None else jnp.asarray(units, jnp.float32)
+    return np.asarray(_loss_by_sample(score, pad_rows(np.asarray(samples)), units, key), float)[: len(samples)]
 
 
 @soon_compiled
-def _loss_by_sample(score: Score, samples, key):
-    """|s|^2 / 2 + div s at each sample; the divergence is exact up to 8 dimensions, then by random directions."""
+def _loss_by_sample(score: Score, samples, units, key):
+    """|C s|^2 / 2 + div C^2 s at each sample; the divergence is exact up to 8 dimensions, then by random directions."""
     dimension = samples.shape[1]
     if dimension <= 8:
         directions = jnp.eye(dimension)
     else:
         directions = jax.random.rademacher(key, (8, dimension)).astype(jnp.float32) * jnp.sqrt(1 / 8)
 
+    in_units = partial(jnp.matmul, units, precision=Precision.HIGHEST)
+
     def one(x):
-        value, push = jax.linearize(score, x)
-        divergence = jnp.sum(jax.vmap(lambda v: v @ push(v))(directions))
+        value, push = jax.linearize(lambda x: in_units(score(x)), x)
+        divergence = jnp.sum(jax.vmap(lambda v: in_units(v) @ push(v))(directions))
         return 0.5 * value @ value + divergence
 
     return jax.vmap(one)(samples)
