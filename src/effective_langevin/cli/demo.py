@@ -53,7 +53,7 @@ DEMOS = {
         samples=200_000,
         spin_up={"step": 0.2, "burn_in": 1000.0},
         score=DenoisingScore(
-            UNet1D(), noise_level=0.1, batch=128, epochs=20, epoch_samples=51_200, learning_rate=3e-3, average=0.998
+            UNet1D(), noise_level=0.1, batch=128, epochs=20, epoch_samples=51_200, learning_rate=1e-3, average=0.998
         ),
         mobility=StateDependent(),
         symmetry=_FLOW,
