@@ -113,3 +113,12 @@ def test_rows_are_the_future_and_columns_the_past():
     found = measure_moments(el.TimeSeries(np.column_stack([x[2:], x[:-2]]), 1.0))
     partial = partial_correlations(found.jackknifed(lambda c: c, 0, 1, 2)[0])[0]
     np.testing.assert_allclose(partial, [[0, 0], [1, 0]], atol=0.06)
+
+
+def test_a_cycle_that_noise_hides_is_diagnosed():
+    """What the noise leaves of C(0) falls no faster than C(1): the fastest time seen is infinite, without an error."""
+    t = np.arange(4000)
+    series = el.TimeSeries(np.sin(2 * np.pi * t / 37) + np.random.default_rng(0).normal(size=len(t)), dt=0.1)
+    found = el.diagnose(series)
+    assert found.finding("sampling interval").level == "ok"
+    assert found.finding("seasonality").level == "warning"

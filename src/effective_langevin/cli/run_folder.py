@@ -162,12 +162,7 @@ class RunFolder:
     def keep_model(self, model: LangevinModel, settings: dict[str, Any]) -> None:
         """Store the model and its settings as soon as they exist."""
         model.save(self.model_path)
-        write_text(self.partial / CONFIG, to_toml({**settings, **record_model(model)}))
-
-    def keep_validation(self, validation: Validation, seconds: dict[str, float]) -> dict[str, float]:
-        """Store figures, report and metrics; return the metrics with the time of each stage and memory."""
-        spent = {"wall_seconds": time.monotonic() - self.started, **measure_memory()}
-        return write_validation(validation, self.partial, {**seconds, **spent})
+        files.write_text(self.partial / CONFIG, to_toml({**settings, **record_model(model)}))
 
 
 def _foreign(folder: Path) -> list[str]:
@@ -237,14 +232,8 @@ def write_validation(validation: Validation, folder: Path, spent: dict[str, floa
     if validation.sides is not None:
         validation.save(folder / CURVES)
     metrics = {**validation.metrics, **spent}
-    write_text(folder / METRICS, json.dumps(metrics, indent=2) + "\n")
+    files.write_text(folder / METRICS, json.dumps(metrics, indent=2) + "\n")
     return metrics
-
-
-def write_text(path: Path, text: str) -> None:
-    """Write a text file whole or not at all."""
-    with files.replaced(path) as temporary:
-        temporary.write_text(text, encoding="utf-8")
 
 
 def find_unused_folder(stem: str) -> Path:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import jax
+import typer
 
 from .._core import checks
 from .._core.errors import ArgumentError
@@ -21,6 +22,7 @@ from ..data.io.codes import is_number
 from ..data.preprocess.base import Transform
 from ..data.provenance import hash_samples
 from ..fit import fit
+from ..many import ManyFits, fit_many
 from ..memory import as_memory
 from ..model import LangevinModel, match_variances
 from ..validate import Validation, validate
@@ -98,16 +100,6 @@ TRANSFORMS: dict[str, Callable[[str], Transform]] = {
 # Settings -------------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, eq=False)
-class Run:
-    """What a run produced, and the seconds that each stage took."""
-
-    series: TimeSeries
-    model: LangevinModel
-    validation: Validation
-    seconds: dict[str, float]
-
-
 @dataclass(frozen=True)
 class Settings:
     """A run, resolved: where the series comes from, and how the model is learned and validated."""
@@ -152,8 +144,11 @@ class Settings:
             complain("Warning", f"{named} changed since the fit: the model was learned from other samples.")
         return series
 
-    def run(self, folder: RunFolder | None = None) -> Run:
-        """Get the series, learn a model, validate it; a run folder gets the model as soon as it exists."""
+    def run(self, folder: RunFolder | None = None) -> tuple[Validation, dict[str, float]]:
+        """Get the series, learn a model, validate it; a run folder gets the model as soon as it exists.
+
+        Returns the validation, and the seconds that each stage took.
+        """
         seconds, last = {}, time.monotonic()
 
         def finish(stage: str) -> None:
@@ -177,11 +172,8 @@ class Settings:
                 folder.keep_fitted(model, print_of_run)
         finish("fit")
         diagnosis = model.diagnosis
-        findings = [(f.name, f.level) for f in diagnosis.findings] if diagnosis else []
-        alarms = [
-            name for name, level in findings if level == "warning" or (level == "stop" and name != "stationarity")
-        ]
-        if alarms:
+        findings = [f for f in diagnosis.findings if f.level in ("warning", "stop")] if diagnosis else []
+        if alarms := [f.name for f in findings if (f.name, f.level) != ("stationarity", "stop")]:
             complain("Note", f"the diagnosis warns of {', '.join(alarms)}; `effective-langevin diagnose` says more.")
         keep(model)
         if self.settle:
@@ -190,7 +182,35 @@ class Settings:
             keep(model)
         validation = self.validate(model, series, diagnosis=diagnosis)
         finish("validation")
-        return Run(series, model, validation, seconds)
+        return validation, seconds
+
+    def run_many(
+        self, by: str, out: Path | None, *, workers: int | None, report: str | None, checked: bool, again: bool
+    ) -> ManyFits:
+        """Fit every series of the data; the same command continues what was interrupted."""
+        if not self.data:
+            raise ArgumentError("There is no series: name its file(s) or its folder before --by.")
+        if self.settle:
+            raise ArgumentError("The options --settle and --by exclude each other.")
+        folder = out or Path(f"langevin-{Path(os.path.commonpath(self.data)).stem or 'series'}-by-{by}")
+        wanted = False if report is None else True if report == "all" else [name.strip() for name in report.split(",")]
+        try:
+            return fit_many(
+                self.data if len(self.data) > 1 else self.data[0],
+                by=by,
+                out=folder,
+                workers=workers,
+                seed=self.seed,
+                preprocess=self.preprocess or None,
+                **self.strategies,
+                check=self.check if checked else "off",
+                report=wanted,
+                reading=self.reading,
+                overwrite=again,
+            )
+        except KeyboardInterrupt:
+            complain("Interrupted", f"What is done stays in {folder}; the same command continues.")
+            raise typer.Exit(130) from None
 
     def _fingerprint(self, series: TimeSeries) -> str:
         """Return a digest of everything that the fitted model depends on."""

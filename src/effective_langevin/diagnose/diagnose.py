@@ -5,8 +5,7 @@ from .._core.errors import DataError
 from .._core.format import count, listed, measured
 from ..data import TimeSeries
 from ..statistics.lags import require_lag
-from .diagnosis import Diagnosis
-from .finding import LEVELS
+from .finding import LEVELS, Diagnosis
 from .marginals import check_edges, check_tails, describe_marginals
 from .markov import cell_memory, check_linear_markov, check_markov, check_time_reversal, linear_memory
 from .moments import FEW_PAIRS, measure_moments

@@ -286,13 +286,13 @@ def check_time_reversal(moments: SeriesMoments) -> Finding:
             f"({measured(size)} errors, h = {time}). Second moments do not show it."
         )
         advice = "A constant mobility does not turn so: see `el.StateDependent()`."
-        return Finding(name, "note", meaning, advice, numbers)
-    meaning = (
-        f"Not the same backwards: < {a}(t)^2 {b}(t + h) > differs from its reverse by {measured(size)} errors at h = "
-        f"{time}, as with slow rises and fast falls. Second moments do not show it."
-    )
-    advice = (
-        "A constant mobility does not reproduce it, and in one variable no Langevin equation does: see "
-        '`el.StateDependent()` and `el.fit(..., memory="auto")`.'
-    )
+    else:
+        meaning = (
+            f"Not the same backwards: < {a}(t)^2 {b}(t + h) > differs from its reverse by {measured(size)} errors at "
+            f"h = {time}, as with slow rises and fast falls. Second moments do not show it."
+        )
+        advice = (
+            "A constant mobility does not reproduce it, and in one variable no Langevin equation does: see "
+            '`el.StateDependent()` and `el.fit(..., memory="auto")`.'
+        )
     return Finding(name, "note", meaning, advice, numbers)

@@ -281,10 +281,9 @@ def check_sampling_interval(moments: SeriesMoments, found: Regime) -> Finding:
 
     if found.white:
         return finding("stop", "is longer than any memory in the series.", "Sample at least ten times more often.")
-    if value < 3 * error:
-        return finding(
-            "ok", f"is short compared with every time scale seen (ratio {measured(value, error)}). That is fine."
-        )
+    if value <= 3 * error:
+        words = f"is short compared with every time scale seen (ratio {measured(value, error)})"
+        return finding("ok", f"{words}. That is fine.")
     fastest = measured(series.dt / value, series.dt * error / value**2, unit)
     who = series.names[worst] if worst < series.dimension else "the fastest direction"
     meaning = f"is {measured(value, error)} of the fastest time scale seen, {fastest} ({who})."

@@ -73,8 +73,7 @@ class ManyFolder:
         for litter in self.path.rglob(_LITTER):
             litter.unlink(missing_ok=True)
         content = {"settings": settings, "digest": digest, "names": self.names}
-        with files.replaced(self.path / MANIFEST) as temporary:
-            temporary.write_text(json.dumps(content, default=repr), encoding="utf-8")
+        files.write_text(self.path / MANIFEST, json.dumps(content, default=repr))
 
     def done(self, name: str, digest: str | None = None) -> Row | None:
         """Return the row of a series that was fitted to these data with these settings."""

@@ -117,8 +117,7 @@ class ManyFits:
         from ..data.io.rows import write_table
 
         page = self.path / INDEX
-        with files.replaced(page) as temporary:
-            temporary.write_text(_page(self), encoding="utf-8")
+        files.write_text(page, _page(self))
         return [*write_table(self.table, self.path / TABLE), page]
 
     def summary(self) -> str:

@@ -30,14 +30,6 @@ _INNER = (0.005, 0.995)
 _GRID = 40  # cells of the potential in each direction
 
 
-class _Profile(NamedTuple):
-    """Entry `entry` of a field against variable `axis`."""
-
-    quantity: str
-    entry: int
-    axis: int
-
-
 class _Steps(NamedTuple):
     """States of the data with what moves them: steps to the next sample, and velocities from both neighbours."""
 
@@ -74,13 +66,14 @@ def field_profiles(model: LangevinModel, data: TimeSeries | None) -> Curve:
             (one,), (one_error,) = _means([measured[quantity][:, entry]], beside)
         rows.append((state, one, mean, one_error, np.hypot(error, spread)))
     state, *values = (np.array(part) for part in zip(*rows))
-    places = {"variable": [p.entry for p in drawn], "against": [p.axis for p in drawn]}
+    quantities, entries, axes = (list(part) for part in zip(*drawn))
     coords = {
         "state": (("profile", "bin"), state),
-        "quantity": (("profile",), [p.quantity for p in drawn]),
-        **{key: (("profile",), [model.names[k] for k in at]) for key, at in places.items()},
-        "unit": (("profile",), [model.units[k] for k in places["variable"]]),
-        "against_unit": (("profile",), [model.units[k] for k in places["against"]]),
+        "quantity": (("profile",), quantities),
+        "variable": (("profile",), [model.names[k] for k in entries]),
+        "against": (("profile",), [model.names[k] for k in axes]),
+        "unit": (("profile",), [model.units[k] for k in entries]),
+        "against_unit": (("profile",), [model.units[k] for k in axes]),
         "interval": ((), dt),
     }
     return Curve(("profile", "bin"), *values, coords=coords, units={"interval": model.time_unit})
@@ -99,6 +92,7 @@ def field_arrows(model: LangevinModel, data: TimeSeries | None) -> Curve | None:
     trace = np.trace(model.diffusion(states) / np.outer(model.standardizer.std, model.standardizer.std), 0, 1, 2)
     values = np.column_stack([model.current(states)[:, pair], model.drift(states)[:, pair], trace])
     means, _ = _cell_means(states[:, pair], values, edges, _FEWEST)
+    counts = gaussian_filter(np.histogram2d(*states[:, pair].T, bins=[*grid])[0], 1.2)
     measured, error = np.full((2, CELLS, CELLS, 2), np.nan)
     if found is not None:
         measured, error = _cell_means(found.states[:, pair], found.velocities[:, pair], edges)
@@ -110,7 +104,7 @@ def field_arrows(model: LangevinModel, data: TimeSeries | None) -> Curve | None:
         "drift": (("row", "column", "component"), means[..., 2:4]),
         "trace": (("row", "column"), means[..., 4]),
         "grid": (("component", "grid_edge"), grid),
-        "potential": (("x", "y"), _potential(states[:, pair], grid)),
+        "potential": (("x", "y"), -np.log(np.maximum(counts, 1e-9) / counts.max())),
         "interval": ((), model.dt),
     }
     current, exact = means[..., :2], np.zeros((CELLS, CELLS, 2))
@@ -118,14 +112,14 @@ def field_arrows(model: LangevinModel, data: TimeSeries | None) -> Curve | None:
     return Curve(("row", "column", "component"), measured, current, error, exact, coords, units)
 
 
-def _profiles(model: LangevinModel, states: Samples) -> list[_Profile]:
+def _profiles(model: LangevinModel, states: Samples) -> list[tuple[str, int, int]]:
+    """Return what is drawn: a field, which entry of it, and against which variable."""
     if model.dimension == 1:
-        return [_Profile("drift", 0, 0), _Profile("diffusion", 0, 0)]
+        return [("drift", 0, 0), ("diffusion", 0, 0)]
     i, j = plane(model)
-    found = [_Profile("current", i, j), _Profile("current", j, i)]
     diffusion = model.diffusion(states[:: max(1, len(states) // 500)])
     varies = np.ptp(diffusion, axis=0).max() > _FLAT * np.abs(diffusion).max()
-    return found + [_Profile("diffusion", k, k) for k in (i, j) if varies]
+    return [("current", i, j), ("current", j, i), *(("diffusion", k, k) for k in (i, j) if varies)]
 
 
 def _means(values: Sequence[np.ndarray], cell: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -156,12 +150,6 @@ def _steps(model: LangevinModel, data: TimeSeries | None) -> _Steps | None:
     jumps = [d - periods * np.round(d / np.where(periods, periods, 1.0)) for d in jumps]
     before, after = (np.concatenate(parts) for parts in zip(*((d[:-1], d[1:]) for d in jumps)))
     return _Steps(np.concatenate([s[1:-1] for s in long]), after, (before + after) / (2 * data.dt))
-
-
-def _potential(states: Samples, grid: np.ndarray) -> np.ndarray:
-    """Return -ln p of the states on a grid, smoothed over neighbouring cells, above its least value."""
-    counts = gaussian_filter(np.histogram2d(*states.T, bins=[*grid])[0], 1.2)
-    return -np.log(np.maximum(counts, 1e-9) / counts.max())
 
 
 def _cell_means(states: Samples, values: Samples, edges: np.ndarray, fewest: int = 1) -> tuple[np.ndarray, np.ndarray]:

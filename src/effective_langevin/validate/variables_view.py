@@ -53,25 +53,20 @@ class VariablesView(View):
 
     @property
     def acfs(self) -> Sequence[OfWeights]:
-        """The autocorrelations of data and model."""
         return [s.acf for s in self.sides.statistics]
 
     @property
     def edges(self) -> np.ndarray:
-        """Bins of each variable."""
         return self.sides.data_statistics.edges
 
     @cached_property
     def kl(self) -> np.ndarray:
-        """KL(data || model) of each variable."""
         return self.sides.kl()
 
     def labels(self, shown: Sequence[int] | None = None) -> Coords:
-        """Return names and units of the variables shown, by default all."""
-        return variable_coords(self.sides.data, range(self.sides.data.dimension) if shown is None else shown)
+        return variable_coords(self.sides.data, shown)
 
     def pdf(self) -> Curve:
-        """Return the densities."""
         return pdf_curve(self.sides)
 
     def original_pdf(self) -> Curve | None:
@@ -103,10 +98,8 @@ class VariablesView(View):
         """Return a stretch of data and model."""
         shown = worst(self.rmse, _MOST_ROWS)
         pieces, times = self.stretches()
-        coords = {**times, **self.labels(shown)}
-        return Curve(
-            ("time", "variable"), *(p[:, shown] for p in pieces), coords=coords, units={"time": self.time_unit}
-        )
+        values, coords = (p[:, shown] for p in pieces), {**times, **self.labels(shown)}
+        return Curve(("time", "variable"), *values, coords=coords, units={"time": self.time_unit})
 
     def pair_density(self) -> Curve | None:
         """Return the joint densities of the pairs that Phi couples most; pairs of angles, not of their cos and sin."""
@@ -200,7 +193,7 @@ def pdf_curve(pair: Pair) -> Curve:
         density = counts / counts.sum(axis=1, keepdims=True) / np.diff(edges, axis=1)
         return density.reshape(len(density), -1, bins).mean(axis=-1)
 
-    coords = variable_coords(pair.data, range(pair.data.dimension))
+    coords = variable_coords(pair.data)
     coords |= {"edges": (("variable", "edge"), edges[:, ::bins]), "kl": (("variable",), pair.kl())}
     return Curve(("variable", "bin"), **with_errors(lambda s: partial(density, s), pair.statistics), coords=coords)
 
@@ -213,6 +206,5 @@ def step_curve(data: TimeSeries, paths: TimeSeries, shortest: float) -> Curve:
     lag = min(max(1, round(_STEP_TIME * shortest / data.dt)), min(len(s) for s in paths.segments) - 1)
     bins = StateBins.from_samples(data.stacked())
     one, other = (step_profiles(s.segments, lag, bins) for s in (data, paths))
-    labels = variable_coords(data, range(data.dimension))
-    coords = {"by": (("by",), ["value", "radius"]), **labels, "tau": ((), lag * data.dt)}
+    coords = {"by": (("by",), ["value", "radius"]), **variable_coords(data), "tau": ((), lag * data.dt)}
     return Curve(("by", "variable", "fifth"), one[0], other[0], one[1], other[1], coords, {"tau": data.time_unit})

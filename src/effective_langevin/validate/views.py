@@ -4,7 +4,6 @@ A view has one method for each curve of a validation, of the same name, which co
 nothing to show. Each runs once, when the curve is first asked for.
 """
 
-import abc
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property, partial
 from typing import Any, cast
@@ -46,14 +45,19 @@ def with_errors(of: Callable[[Any], OfWeights], sides: Sequence[Any]) -> dict[st
     return {"data": data, "model": model, "data_error": data_error, "model_error": model_error}
 
 
-class View(abc.ABC):
+class View:
     """How data and model are compared: what is pooled over how many points.
 
-    A view of saved curves has no `sides` to compute them from.
+    A subclass has the autocorrelations `acfs` of data and model, KL(data || model) and the `edges` of the bins of each
+    variable or field, and their names and units, `labels`. A view of saved curves has no `sides` to compute them from.
     """
 
     what: str
     points = 1
+    acfs: Sequence[OfWeights]
+    kl: np.ndarray
+    edges: np.ndarray
+    labels: Callable[..., Coords]
     curve_names: tuple[str, ...] = (
         *("mean", "std", "return_time", "rare_return_time", "increment", "integral_time", "pdf", "tails"),
         *("pair_density", "acf", "spectrum", "sample_path", "mobility_by_horizon"),
@@ -66,29 +70,6 @@ class View(abc.ABC):
         """Return all curves, each computed when it is first asked for."""
         return LazyCurves({name: getattr(self, name) for name in self.curve_names})
 
-    @property
-    @abc.abstractmethod
-    def acfs(self) -> Sequence[OfWeights]:
-        """The autocorrelations (lag, variable or field) of data and model."""
-
-    @property
-    @abc.abstractmethod
-    def kl(self) -> np.ndarray:
-        """KL(data || model) of each variable or field."""
-
-    @property
-    @abc.abstractmethod
-    def edges(self) -> np.ndarray:
-        """Bins of each variable or field."""
-
-    @abc.abstractmethod
-    def labels(self, shown: Sequence[int] | None = None) -> Coords:
-        """Return names and units of variables or fields."""
-
-    @abc.abstractmethod
-    def subject(self) -> str:
-        """Say in a few words what the variables are."""
-
     @cached_property
     def samples(self) -> list[np.ndarray]:
         """All states of data and model, (sample, variable or field, point)."""
@@ -100,20 +81,19 @@ class View(abc.ABC):
         data, model = (acf(np.ones(GROUPS)) for acf in self.acfs)
         return np.sqrt(np.mean((data - model) ** 2, axis=0))
 
-    def range(self, samples: Samples) -> np.ndarray:
-        """Return the smallest and the largest value of each variable."""
-        return np.array([samples.min(axis=0), samples.max(axis=0)])
+    def range(self) -> np.ndarray:
+        """Return the smallest and the largest value of each variable in the data, of a field at any point."""
+        data = self.samples[0]
+        return np.repeat([data.min(axis=(0, 2)), data.max(axis=(0, 2))], self.points, axis=1)
 
     def standard_mobility(self, phi: np.ndarray | None = None) -> np.ndarray:
         """Return the mobility in units of the standard deviations, where entries are comparable."""
         return self.model.standardizer.mobility_to_standard(self.model.mobility.matrix if phi is None else phi)
 
     def mean(self) -> Curve:
-        """Return the means."""
         return self._of_moments(lambda centre, first, second: centre + first)
 
     def std(self) -> Curve:
-        """Return the standard deviations."""
         return self._of_moments(lambda centre, first, second: np.sqrt(second - first**2))
 
     def _of_moments(self, of: Callable[..., np.ndarray]) -> Curve:
@@ -132,14 +112,11 @@ class View(abc.ABC):
         return Curve(("variable",), **values, coords=self.labels(), units={"value": unit})
 
     def acf(self) -> Curve:
-        """Return the autocorrelations."""
         coords = {**self.lags(), **self.labels(), "rmse": (("variable",), self.rmse)}
-        return Curve(
-            ("lag", "variable"), **with_errors(lambda acf: acf, self.acfs), coords=coords, units={"lag": self.time_unit}
-        )
+        found = with_errors(lambda acf: acf, self.acfs)
+        return Curve(("lag", "variable"), **found, coords=coords, units={"lag": self.time_unit})
 
     def lags(self) -> Coords:
-        """Return the lags of correlations."""
         return {"lag": (("lag",), self.sides.data_statistics.tau)}
 
     def integral_time(self) -> Curve:
@@ -205,9 +182,10 @@ def dates_of(series: TimeSeries, times: np.ndarray) -> np.ndarray | None:
     return dates if dates.dtype.kind == "M" else None
 
 
-def variable_coords(series: TimeSeries, shown: Sequence[int]) -> Coords:
-    """Return names and units of the variables shown."""
-    names, units = ([labels[v] for v in shown] for labels in (series.names, series.units))
+def variable_coords(series: TimeSeries, shown: Sequence[int] | None = None) -> Coords:
+    """Return names and units of the variables shown, by default all."""
+    places = range(series.dimension) if shown is None else shown
+    names, units = ([labels[v] for v in places] for labels in (series.names, series.units))
     return {"variable": (("variable",), names), "unit": (("variable",), units)}
 
 

@@ -5,7 +5,7 @@ beyond `large` it spoils the model. Both are judgements; the levels of the tests
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -29,7 +29,7 @@ from ...statistics.resampling import GROUPS
 from ..curves import Curve
 
 if TYPE_CHECKING:
-    from ..sides import OriginalVariables, Sides
+    from ..sides import Sides
     from ..validation import Validation
     from ..views import View
 
@@ -97,13 +97,9 @@ class Aspect:
         error = f" (standard error of the difference {short(self.error)})"
         return f"{self.label} is {self.model:.3f} in the model and {self.data:.3f} in the data{error}"
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain data, ready for JSON."""
-        return asdict(self)
-
     @classmethod
     def from_dict(cls, content: dict[str, Any]) -> "Aspect":
-        """Restore it from the plain data of `to_dict`."""
+        """Restore it from the plain data of `asdict`."""
         outcomes = tuple(Outcome(**outcome) for outcome in content["outcomes"])
         return cls(**{**content, "outcomes": outcomes})
 
@@ -180,24 +176,18 @@ def _deciding(found: Differences, outcome: Outcome) -> int:
 
 def of_samples(sides: "Sides", view: "View", groups: int, mobility_error: float) -> tuple[Aspect, ...]:
     """Test steady state and time scales, and the densities of the original variables where there are some."""
-    names = [str(name) for name in view.labels()["variable"][1]]
-    tests = (steady_state(sides, names, groups), time_scales(sides, names, groups, mobility_error))
-    return (*tests, original_variables(sides.original, groups)) if sides.original else tests
-
-
-def steady_state(sides: "Sides", names: Sequence[str], groups: int) -> Aspect:
-    """Compare probabilities of each variable or field and the covariance matrix."""
+    names, original = [str(name) for name in view.labels()["variable"][1]], sides.original
     parts = _probabilities(sides.data, sides.paths, names) + _covariances(sides, names)
-    return parts.test("steady state", groups, sides.paths.n_samples / sides.data.n_samples)
-
-
-def original_variables(original: "OriginalVariables", groups: int) -> Aspect:
-    """Compare probabilities in the variables of the series."""
+    steady = parts.test("steady state", groups, sides.paths.n_samples / sides.data.n_samples)
+    tests = (steady, _time_scales(sides, names, groups, mobility_error))
+    if original is None:
+        return tests
     parts = _probabilities(original.data, original.paths, original.data.names)
-    return parts.test("original variables", groups, original.paths.n_samples / original.data.n_samples)
+    more_model = original.paths.n_samples / original.data.n_samples
+    return (*tests, parts.test("original variables", groups, more_model))
 
 
-def time_scales(sides: "Sides", names: Sequence[str], groups: int, mobility_error: float) -> Aspect:
+def _time_scales(sides: "Sides", names: Sequence[str], groups: int, mobility_error: float) -> Aspect:
     """Compare correlation times and correlations lag by lag; the mobility is known to a relative `mobility_error`."""
     tau, points = sides.data_statistics.tau, sides.data.dimension // len(names)
     data, model = (_autocorrelations(s.lagged, points) for s in sides.statistics)

@@ -18,7 +18,7 @@ from ...statistics.joint_tests import holm
 from ...statistics.resampling import FALSE_ALARM
 from . import aspects, notes
 from .aspects import POOR_CHANCE, USABLE_CHANCE, Aspect, size_words
-from .circulation import check_circulation
+from .describe_model import check_circulation
 
 if TYPE_CHECKING:
     from ..validation import Validation
@@ -91,7 +91,9 @@ def judge(validation: "Validation") -> Verdict:
     others = {other.level for other in (fewer, more)} - {level} if validation.tests else set()
     edge = f' At the border: another seed may say "{WORDS[max(others, key=ORDER.index)]}".' if others else ""
     findings = [_finding(test, judged, validation) for test, judged in zip(tests, found.levels)]
-    findings += [*carried, *(f for f in told if f not in carried), *_rest(validation, tests)]
+    turns = _circulation(validation, tests[-1].p > USABLE_CHANCE)
+    findings += [*carried, *(f for f in told if f not in carried), *([turns] if turns else [])]
+    findings += [notes.mobility(validation), notes.data_used(validation)]
     reason = found.reason() if validation.tests else "the tests were not run. Validate again."
     return Verdict(
         level,
@@ -259,12 +261,6 @@ def _advice(validation: "Validation", name: str) -> str:
 
 def _chance(p: float) -> str:
     return f"p = {p:.2g}" if p >= 0.001 else "p < 0.001"
-
-
-def _rest(validation: "Validation", tests: Sequence[Aspect]) -> list[Finding]:
-    score = next(test for test in tests if test.name == "score")
-    found = (_circulation(validation, score.p > USABLE_CHANCE), notes.mobility(validation), notes.data_used(validation))
-    return [finding for finding in found if finding]
 
 
 def _circulation(validation: "Validation", score_holds: bool) -> Finding | None:
