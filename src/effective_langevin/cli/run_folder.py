@@ -110,7 +110,6 @@ class RunFolder:
 
     @property
     def checkpoints(self) -> Path:
-        """Where the state of an unfinished training is kept."""
         return self.partial / "checkpoints"
 
     @property
@@ -120,7 +119,6 @@ class RunFolder:
 
     @property
     def model_path(self) -> Path:
-        """Where the model is kept while the run goes on."""
         return self.partial / MODEL
 
     def left_behind(self) -> str:

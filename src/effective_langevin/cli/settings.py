@@ -225,7 +225,6 @@ class Settings:
         return validate(model, series, **{**self.validating(), **given})
 
     def validating(self) -> dict[str, Any]:
-        """Return the arguments of `validate`, apart from model and series."""
         exact = choose_demo(self.demo["system"]).system.mobility if self.demo else None
         return {"seed": self.seed + 1, **self.validation, "exact_mobility": exact}
 
@@ -333,7 +332,6 @@ def _validation(table: dict[str, Any]) -> dict[str, Any]:
 
 
 def _demo(table: dict[str, Any]) -> dict[str, Any]:
-    """Return the settings of a demonstration, checked."""
     for key in ("quick", "paper_scale"):
         checks.instance_of(key, table.get(key, False), (bool,))
     if table:

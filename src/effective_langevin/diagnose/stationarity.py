@@ -70,7 +70,6 @@ class Stationarity:
 
     @property
     def tests(self) -> int:
-        """Number of p-values."""
         return sum(c.p_values.size for c in self.comparisons)
 
     @property

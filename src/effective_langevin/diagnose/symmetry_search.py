@@ -32,7 +32,6 @@ class Candidate:
 
     @property
     def possible(self) -> bool:
-        """Not contradicted."""
         return self.deviation < self.allowed
 
     @property

@@ -30,13 +30,10 @@ def file_stems(names: Sequence[str]) -> dict[str, str]:
     stems = {}
     for name in names:
         plain = _SAFE.fullmatch(name) and not _RESERVED.fullmatch(name) and name[-1] != "."
-        stems[name] = name if plain and alike[name.casefold()] == 1 else _with_digest(name)
+        readable = re.sub(r"[^A-Za-z0-9_+-]+", "-", name).strip("-")[:40] or "series"
+        digest = hashlib.blake2b(name.encode("utf-8", "replace"), digest_size=6).hexdigest()
+        stems[name] = name if plain and alike[name.casefold()] == 1 else f"{readable}~{digest}"
     return stems
-
-
-def _with_digest(name: str) -> str:
-    readable = re.sub(r"[^A-Za-z0-9_+-]+", "-", name).strip("-")[:40] or "series"
-    return f"{readable}~{hashlib.blake2b(name.encode('utf-8', 'replace'), digest_size=6).hexdigest()}"
 
 
 class ManyFolder:
@@ -46,15 +43,12 @@ class ManyFolder:
         self.path, self.names, self.stems = path, list(names), file_stems(names)
 
     def model(self, name: str) -> Path:
-        """Return the file of a model."""
         return self.path / "models" / f"{self.stems[name]}.safetensors"
 
     def row(self, name: str) -> Path:
-        """Return the file with the numbers of one series."""
         return self.path / "rows" / f"{self.stems[name]}.json"
 
     def report(self, name: str) -> Path:
-        """Return the report of one series."""
         return self.path / "reports" / f"{self.stems[name]}.html"
 
     def begin(self, settings: dict[str, Any], digest: str, overwrite: bool) -> None:

@@ -38,7 +38,6 @@ class Task:
 
     @property
     def name(self) -> str:
-        """Name of the series."""
         return self.part.name
 
 

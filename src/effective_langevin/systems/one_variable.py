@@ -236,7 +236,6 @@ class DrivenRing(System):
         return self.flux / self.density(np.asarray(x, float))
 
     def _force(self, x, library):
-        """Return f - V'."""
         waves = [
             k * (b * library.cos(k * x) - a * library.sin(k * x))
             for k, (a, b) in enumerate(zip(self.cosines, self.sines), start=1)

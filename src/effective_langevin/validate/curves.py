@@ -56,7 +56,6 @@ class Curve:
 
     @property
     def labels(self) -> list[str]:
-        """Names along the axis `variable`."""
         return [str(name) for name in self["variable"]]
 
     def unit(self, name: str) -> str:

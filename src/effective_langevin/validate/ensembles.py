@@ -45,7 +45,6 @@ class Settling:
 
     @property
     def moving(self) -> bool:
-        """Whether the law still moves."""
         return self.p < _CHANCE and self.change > _LEAST
 
 

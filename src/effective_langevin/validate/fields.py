@@ -23,7 +23,7 @@ from ..statistics.densities import BINS
 from ..statistics.distances import pdf_kl
 from ..statistics.lags import LaggedMoments
 from .curves import Curve
-from .views import Coords, OfWeights, View, pair_curve, with_errors
+from .views import Coords, Maker, OfWeights, View, pair_curve, with_errors
 
 OFFSETS = (1, 2, 3)
 PAIR_BINS = 50
@@ -113,16 +113,16 @@ class FieldsView(View):
     """Statistics pooled over the points of each field, and by Fourier mode of the standardised fields."""
 
     what = "Field"
-    curve_names = (*View.curve_names, "mode_variance", "mode_acf")
+
+    def makers(self) -> dict[str, Maker]:
+        return {**super().makers(), "mode_variance": self.mode_variance, "mode_acf": self.mode_acf}
 
     @property
     def channels(self) -> int:
-        """Number of fields."""
         return self.model.space.channels or 1
 
     @property
     def points(self) -> int:
-        """Grid points of each field."""
         return self.model.dimension // self.channels
 
     @property
@@ -132,7 +132,6 @@ class FieldsView(View):
         return [f"{names[c * self.points]} … {names[(c + 1) * self.points - 1]}" for c in range(self.channels)]
 
     def subject(self) -> str:
-        """Name the fields and count their points."""
         fields = "" if self.channels == 1 else f"{self.channels} fields on "
         return f"{', '.join(self.names[:_MOST_NAMES])}: {fields}{self.points} points of a periodic grid"
 
@@ -213,7 +212,7 @@ class FieldsView(View):
                 counts = pair_counts(samples[:, c], low, high, bins=bins)
                 side += [gaussian_filter(joint, 0.8) / joint.sum() / cell for joint in counts]
         pairs = [(c * width, c * width + place) for c in shown for place in range(1, width)]
-        return pair_curve(*densities, np.array(edges), pairs, names, units)
+        return pair_curve(densities, np.array(edges), pairs, names, units)
 
     def sample_path(self) -> Curve:
         """A stretch of the first fields; several fields in units of their standard deviations."""

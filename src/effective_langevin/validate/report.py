@@ -5,7 +5,6 @@ import io
 import os
 import re
 from collections.abc import Callable
-from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -53,6 +52,15 @@ FIGURES: dict[str, tuple[Callable[..., Any], str | Callable[[Validation], Any]]]
     "training": (plots.plot_training, lambda v: v.model.score.evidence.loss_curve),
     "stein": (plots.plot_stein, lambda v: v.model.dimension > OPEN_TABLES),
 }
+
+
+_PAGE = jinja2.Environment(
+    loader=jinja2.PackageLoader("effective_langevin.validate"),
+    autoescape=True,
+    trim_blocks=True,
+    lstrip_blocks=True,
+    undefined=jinja2.StrictUndefined,
+).get_template("page.jinja")
 
 
 class Section(NamedTuple):
@@ -115,7 +123,7 @@ def render(validation: Validation, drawn: dict[str, Figure]) -> str:
     findings = validation.diagnosis.findings if validation.diagnosis else ()
     unresolved, horizon = notes.unresolved_modes(validation), model.mobility.evidence.horizon
     headline, *sentences = (_sentence(text, model.names) for text in validation.verdict.sentences)
-    return _template().render(
+    return _PAGE.render(
         sections=SECTIONS,
         validation=validation,
         model=model,
@@ -186,15 +194,3 @@ def _held_out(found: HorizonEvidence) -> str:
         f" Cross-validation: the mobility from four fifths of the series differs from that of the fifth held out by "
         f"{off} of |Φ|; the stated errors predict {expected}."
     )
-
-
-@cache
-def _template() -> jinja2.Template:
-    environment = jinja2.Environment(
-        loader=jinja2.PackageLoader("effective_langevin.validate"),
-        autoescape=True,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        undefined=jinja2.StrictUndefined,
-    )
-    return environment.get_template("page.jinja")

@@ -27,16 +27,13 @@ class Pair:
 
     @property
     def series(self) -> tuple[TimeSeries, TimeSeries]:
-        """Data and paths."""
         return self.data, self.paths
 
     @property
     def statistics(self) -> tuple[SeriesStatistics, SeriesStatistics]:
-        """Statistics of data and paths."""
         return self.data_statistics, self.model_statistics
 
     def kl(self) -> np.ndarray:
-        """KL(data || model) of each variable."""
         return _kl(*self.statistics, np.ones(GROUPS), np.ones(GROUPS))
 
 

@@ -22,7 +22,7 @@ from ..model import LangevinModel, load
 from ..statistics import distances
 from ..statistics.densities import SeriesStatistics, comparison_lags, histogram_edges, series_statistics
 from ..statistics.integral_time import integral_times
-from .curves import Curve, from_dataset, to_dataset
+from .curves import Curve, LazyCurves, from_dataset, to_dataset
 from .ensembles import Settling, StoredEnsemble, simulate_steadily
 from .fields import FieldsView
 from .findings import aspects
@@ -341,7 +341,7 @@ def validate(
     sides = Sides(series, simulated, data_statistics, model_statistics, times, units.to_standard, original)
     view = _view(model, sides)
     compared = compare_sizes(sides, view.range(), *sizes, settling)
-    result = Validation(metrics, model, view.curves(), compared, view, exact_mobility, sides, diagnosis)
+    result = Validation(metrics, model, LazyCurves(view.makers()), compared, view, exact_mobility, sides, diagnosis)
     return replace(result, tests=aspects.of_samples(sides, view, compared.groups, relative_error(result)))
 
 

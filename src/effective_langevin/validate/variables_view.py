@@ -12,11 +12,22 @@ from ..model.rates import Landscape
 from ..statistics.basins import basin_shares
 from ..statistics.densities import BINS, SeriesStatistics, pair_histogram
 from ..statistics.step_profiles import StateBins, step_profiles
-from .curves import Curve, LazyCurves, basin_name
+from .curves import Curve, basin_name
 from .rates import find_landscape, passage_curve, share_curve
 from .sides import OriginalVariables, Pair
 from .state_fields import field_arrows, field_profiles
-from .views import MOST_PANELS, Coords, OfWeights, View, pair_curve, tail_curve, variable_coords, with_errors, worst
+from .views import (
+    MOST_PANELS,
+    Coords,
+    Maker,
+    OfWeights,
+    View,
+    pair_curve,
+    tail_curve,
+    variable_coords,
+    with_errors,
+    worst,
+)
 
 _MOST_ROWS = 6
 _MOST_PAIRS = 6
@@ -33,23 +44,29 @@ class VariablesView(View):
     """Every variable on its own; of many, figures show those that differ most."""
 
     what = "Variable"
-    curve_names = (
-        *View.curve_names,
-        *("cross_correlation", "step_size", "original_pdf", "original_tails", "field_profiles", "field_arrows"),
-        *("basin_share", "passage_time"),
-    )
 
     def subject(self) -> str:
         """Name the variables, or count them."""
         seen = self.model.names[: self.model.space.observed]
         return ", ".join(seen) if len(seen) <= _MOST_ROWS else f"{len(seen)} variables"
 
-    def curves(self) -> LazyCurves:
-        """Return all curves, each computed when it is first asked for."""
-        known = self.sides.original.data.names if self.sides.original else ()
-        angles = [name for name in (self.model.names[k] for k in self.model.space.angles) if name in known]
-        makers = {name: getattr(self, name) for name in self.curve_names}
-        return LazyCurves({**makers, **{basin_name(name): partial(self._basins, name) for name in angles}})
+    def makers(self) -> dict[str, Maker]:
+        model, sides, original = self.model, self.sides, self.sides.original
+        angles = [name for k in model.space.angles if original and (name := model.names[k]) in original.data.names]
+        planar = model.fields is not None or model.dimension <= _PLANE
+        standard, shortest = sides.standard, sides.integral_times.min()
+        return {
+            **super().makers(),
+            "cross_correlation": self.cross_correlation,
+            "step_size": lambda: step_curve(sides.data.map(standard), sides.paths.map(standard), shortest),
+            "original_pdf": lambda: original and pdf_curve(original),
+            "original_tails": self.original_tails,
+            "field_profiles": lambda: field_profiles(model, self._own_data()) if planar else None,
+            "field_arrows": lambda: field_arrows(model, self._own_data()) if planar else None,
+            "basin_share": lambda: self._landscape and share_curve(model, self._landscape, sides.series),
+            "passage_time": lambda: self._landscape and passage_curve(model, self._landscape, sides.data),
+            **{basin_name(name): partial(self._basins, name) for name in angles},
+        }
 
     @property
     def acfs(self) -> Sequence[OfWeights]:
@@ -69,10 +86,6 @@ class VariablesView(View):
     def pdf(self) -> Curve:
         return pdf_curve(self.sides)
 
-    def original_pdf(self) -> Curve | None:
-        """Return the densities in the variables of the series."""
-        return self.sides.original and pdf_curve(self.sides.original)
-
     def original_tails(self) -> Curve | None:
         """Return the densities in the variables of the series over their whole range."""
         found = self.sides.original
@@ -89,13 +102,7 @@ class VariablesView(View):
         curves = with_errors(lambda s: s.correlation, self.sides.statistics)
         return Curve(("lag", "variable", "earlier"), **curves, coords=coords, units={"lag": self.time_unit})
 
-    def step_size(self) -> Curve:
-        """Return the size of steps by state."""
-        data, paths = (series.map(self.sides.standard) for series in self.sides.series)
-        return step_curve(data, paths, self.sides.integral_times.min())
-
     def sample_path(self) -> Curve:
-        """Return a stretch of data and model."""
         shown = worst(self.rmse, _MOST_ROWS)
         pieces, times = self.stretches()
         values, coords = (p[:, shown] for p in pieces), {**times, **self.labels(shown)}
@@ -112,42 +119,21 @@ class VariablesView(View):
         if not pairs:
             return None
         edges, group = shown.data_statistics.edges, _PAIR_GROUPS[self.sides.data.n_samples < _PAIR_SAMPLES]
-        data, paths = (
+        densities = [
             [gaussian_filter(pair_histogram(s.stacked(), edges, i, j, group), 1.0) for i, j in pairs]
             for s in shown.series
-        )
-        return pair_curve(data, paths, edges[:, ::group], pairs, shown.data.names, shown.data.units)
-
-    def field_profiles(self) -> Curve | None:
-        """Return drift, current and diffusion by state."""
-        return field_profiles(self.model, self._own_data()) if self._has_plane else None
-
-    def field_arrows(self) -> Curve | None:
-        """Return drift and current in the plane of two variables."""
-        return field_arrows(self.model, self._own_data()) if self._has_plane else None
+        ]
+        return pair_curve(densities, edges[:, ::group], pairs, shown.data.names, shown.data.units)
 
     @cached_property
     def _landscape(self) -> Landscape | None:
         return find_landscape(self.model)
 
-    def basin_share(self) -> Curve | None:
-        """Return the shares of the basins, where there are several."""
-        return self._landscape and share_curve(self.model, self._landscape, self.sides.series)
-
-    def passage_time(self) -> Curve | None:
-        """Return mean times between the basins."""
-        return self._landscape and passage_curve(self.model, self._landscape, self.sides.data)
-
-    @property
-    def _has_plane(self) -> bool:
-        return self.model.fields is not None or self.model.dimension <= _PLANE
-
     def _own_data(self) -> TimeSeries | None:
         """Return the data in the variables of the equation: angles, not their cos and sin; None if some are hidden."""
         if self.model.space.hidden:
             return None
-        original: OriginalVariables | None = self.sides.original
-        return self.sides.data if not self.model.space.angles else original and original.data
+        return self.sides.data if not self.model.space.angles else self.sides.original and self.sides.original.data
 
     def mobility_by_horizon(self) -> Curve | None:
         """Return the largest entries of Phi(T); beside a current that depends on the state, of the diffusion."""

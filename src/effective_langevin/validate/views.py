@@ -1,7 +1,7 @@
 """How a comparison is looked at: every variable on its own, or fields pooled over the points of a periodic grid.
 
-A view has one method for each curve of a validation, of the same name, which computes it or returns None where there is
-nothing to show. Each runs once, when the curve is first asked for.
+A view knows what makes each curve of a validation: a function that computes it, or returns None where there is nothing
+to show. Each runs once, when the curve is first asked for.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -19,11 +19,12 @@ from ..statistics.integral_time import integral_time
 from ..statistics.resampling import GROUPS, jackknife
 from ..statistics.return_times import return_times
 from ..statistics.spectra import power_spectra, window_length
-from .curves import Curve, LazyCurves
+from .curves import Curve
 from .sides import Sides
 
 Coords = dict[str, tuple[tuple[str, ...], Any]]
 OfWeights = Callable[[np.ndarray], np.ndarray]  # a statistic for any weighting of the groups
+Maker = Callable[[], Curve | None]
 
 MOST_PANELS = 12
 WINDOW = 15.0  # of a sample path, in integral times of the slowest variable
@@ -58,17 +59,31 @@ class View:
     kl: np.ndarray
     edges: np.ndarray
     labels: Callable[..., Coords]
-    curve_names: tuple[str, ...] = (
-        *("mean", "std", "return_time", "rare_return_time", "increment", "integral_time", "pdf", "tails"),
-        *("pair_density", "acf", "spectrum", "sample_path", "mobility_by_horizon"),
-    )
+    pdf: Maker
+    pair_density: Maker
+    sample_path: Maker
+    mobility_by_horizon: Maker
 
-    def __init__(self, model: LangevinModel, sides: Sides | None = None):
+    def __init__(self, model: LangevinModel, sides: Sides | None):
         self.model, self.sides, self.time_unit = model, cast(Sides, sides), model.time_unit
 
-    def curves(self) -> LazyCurves:
-        """Return all curves, each computed when it is first asked for."""
-        return LazyCurves({name: getattr(self, name) for name in self.curve_names})
+    def makers(self) -> dict[str, Maker]:
+        """Return what makes each curve."""
+        return {
+            "mean": lambda: self._of_moments(lambda centre, first, second: centre + first),
+            "std": lambda: self._of_moments(lambda centre, first, second: np.sqrt(second - first**2)),
+            "return_time": lambda: self._return_times(self.edges[:, :: BINS // (_LEVELS - 1)], MOST_PANELS),
+            "rare_return_time": self.rare_return_time,
+            "increment": self.increment,
+            "integral_time": self.integral_time,
+            "pdf": self.pdf,
+            "tails": self.tails,
+            "pair_density": self.pair_density,
+            "acf": self.acf,
+            "spectrum": self.spectrum,
+            "sample_path": self.sample_path,
+            "mobility_by_horizon": self.mobility_by_horizon,
+        }
 
     @cached_property
     def samples(self) -> list[np.ndarray]:
@@ -89,12 +104,6 @@ class View:
     def standard_mobility(self, phi: np.ndarray | None = None) -> np.ndarray:
         """Return the mobility in units of the standard deviations, where entries are comparable."""
         return self.model.standardizer.mobility_to_standard(self.model.mobility.matrix if phi is None else phi)
-
-    def mean(self) -> Curve:
-        return self._of_moments(lambda centre, first, second: centre + first)
-
-    def std(self) -> Curve:
-        return self._of_moments(lambda centre, first, second: np.sqrt(second - first**2))
 
     def _of_moments(self, of: Callable[..., np.ndarray]) -> Curve:
         """Return a function of the mean of all samples and of the first two moments about it."""
@@ -140,12 +149,8 @@ class View:
         shown = worst(self.rmse, MOST_PANELS)
         return spectrum_curve(*self.chosen(shown), self.sides.integral_times.max(), self.labels(shown), self.points)
 
-    def return_time(self) -> Curve:
-        """Return the mean times between upward crossings of all levels."""
-        return self._return_times(self.edges[:, :: BINS // (_LEVELS - 1)], MOST_PANELS)
-
     def rare_return_time(self) -> Curve:
-        """Return the same of the levels that 1 % of the data lie beyond."""
+        """Return the mean times between crossings of the levels that 1 % of the data lie beyond."""
         pooled = np.moveaxis(self.samples[0], 1, 0)
         return self._return_times(np.quantile(pooled.reshape(len(pooled), -1), _RARE, axis=1).T, _MOST_RARE)
 
@@ -193,10 +198,8 @@ def tail_curve(sides: Sequence[np.ndarray], labels: Mapping[str, Any]) -> Curve:
     """Return densities of (sample, variable, point), pooled over points, from the least to the largest sample."""
     ends = np.array([[side.min(axis=(0, 2)), side.max(axis=(0, 2))] for side in sides])
     room = _BEYOND * (ends[0, 1] - ends[0, 0])
-    low, high = (
-        np.maximum(ends[:, 0].min(axis=0), ends[0, 0] - room),
-        np.minimum(ends[:, 1].max(axis=0), ends[0, 1] + room),
-    )
+    low = np.maximum(ends[:, 0].min(axis=0), ends[0, 0] - room)
+    high = np.minimum(ends[:, 1].max(axis=0), ends[0, 1] + room)
     edges = np.linspace(low, high, _TAIL_BINS + 1).T
 
     def density(side: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
@@ -210,20 +213,15 @@ def tail_curve(sides: Sequence[np.ndarray], labels: Mapping[str, Any]) -> Curve:
 
 
 def pair_curve(
-    data: Sequence[Matrix],
-    model: Sequence[Matrix],
-    edges: np.ndarray,
-    pairs: Sequence[tuple[int, int]],
-    names: Sequence[str],
-    units: Sequence[str],
+    sides: Sequence[Sequence[Matrix]], edges: np.ndarray, pairs: Sequence[tuple[int, int]], names: Sequence[str], units
 ) -> Curve:
-    """Return the joint densities of pairs (i, j) of what has these edges, names and units."""
+    """Return the joint densities of pairs (i, j) of what has these edges, names and units, on both sides."""
     coords: dict[str, Any] = {"pair": (("pair",), [f"{names[i]}, {names[j]}" for i, j in pairs])}
     for axis, places in zip("xy", zip(*pairs)):
         coords[f"{axis}_edges"] = (("pair", f"{axis}_edge"), np.asarray(edges)[list(places)])
         coords[f"{axis}_name"] = (("pair",), [names[k] for k in places])
         coords[f"{axis}_unit"] = (("pair",), [units[k] for k in places])
-    return Curve(("pair", "x", "y"), np.array(data), np.array(model), coords=coords)
+    return Curve(("pair", "x", "y"), *map(np.array, sides), coords=coords)
 
 
 def spectrum_curve(

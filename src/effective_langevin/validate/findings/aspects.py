@@ -80,7 +80,6 @@ class Aspect:
 
     @property
     def limits(self) -> tuple[float, float]:
-        """What is small and what is large."""
         return LIMITS[self.kind]
 
     @property

@@ -73,20 +73,20 @@ class ModelDescription:
             words |= {"circulation": self._circulation(self.test), "irreversibility": self._irreversibility(self.test)}
         return [Finding(name, "note", text) for name, text in words.items() if text]
 
-    def timescale_rows(self) -> list[dict[str, str]]:
-        """Relaxation time, period and variables of the slowest modes; the two of a pair that oscillates are one row."""
-        found, shown = self.timescales, self._modes[:_MOST_MODES]
-        times = [_write(found.value[k], found.standard_error[k]) for k in shown]
-        return [{"time": t, "period": self._period(k), "where": self._where(k)} for t, k in zip(times, shown)]
+    def timescale_rows(self) -> list[list[str]]:
+        """Variables, relaxation time and period of the slowest modes; the two of a pair that oscillates are one row."""
+        found = self.timescales
+        times = {k: _write(found.value[k], found.standard_error[k]) for k in self._modes[:_MOST_MODES]}
+        return [[self._where(k), time, self._period(k) or "–"] for k, time in times.items()]
 
-    def rotation_rows(self) -> list[dict[str, str]]:
-        """Frequency, period and plane of the fastest rotations."""
+    def rotation_rows(self) -> list[list[str]]:
+        """Plane, frequency and period of the fastest rotations."""
         found, rows = self.circulation, []
         turns = zip(found.frequency[:_MOST_MODES], found.standard_error, found.period, self._planes)
         for frequency, error, period, plane in turns if self.test and found.defined else ():
             if frequency > 0:
                 turn = _write(period, period * error / frequency) if frequency > 2 * error else "–"
-                rows.append({"frequency": _write(frequency, error), "period": turn, "plane": plane})
+                rows.append([plane, _write(frequency, error), turn])
         return rows
 
     def entropy_row(self) -> str:

@@ -28,7 +28,7 @@ ORDER: tuple[VerdictLevel, ...] = get_args(VerdictLevel)
 WORDS = {"good": "Good", "usable": "Usable with care", "undecided": "Undecided", "poor": "Not to be trusted"}
 FINDING_LEVEL: dict[VerdictLevel, Level] = {"good": "ok", "usable": "warning", "undecided": "note", "poor": "stop"}
 _FROM_FINDING: dict[Level, VerdictLevel] = {"ok": "good", "note": "good", "warning": "usable", "stop": "poor"}
-_CARRIED = ("stationarity", "seasonality", "measurement noise", "motion blur")  # of the diagnosis
+_CARRIED = ("stationarity", "seasonality", "measurement noise", "motion blur")  # blur, though a fit can allow for it
 _FEW_GROUPS = 10
 _MOSTLY, _LONGER = 0.4, 4.0  # share of the squared error that is the simulation's; how much longer one would be
 _MATCHED = " The variances were matched by simulation: their agreement is no evidence for the model."
@@ -84,7 +84,9 @@ def judge(validation: "Validation") -> Verdict:
     error = notes.relative_error(validation)
     tests = [*validation.tests, *aspects.of_curves(validation, error), aspects.score(validation.model)]
     told = [found for note in notes.NOTES if (found := note(validation))]
-    carried = [*_from_diagnosis(validation), *(f for f in told if f.level in ("warning", "stop"))]
+    known = validation.diagnosis.findings if validation.diagnosis else ()
+    known = [replace(f, level="warning") if (f.name, f.level) == ("motion blur", "note") else f for f in known]
+    carried = [f for f in (*(f for f in known if f.name in _CARRIED), *told) if f.level in ("warning", "stop")]
     carried.sort(key=lambda finding: finding.name != "forced")
     fewer, found, more = (_Judgement(tests, _levels(tests, shift), carried) for shift in range(3))
     level = found.level if validation.tests else "undecided"
@@ -167,13 +169,6 @@ def _level_of(finding: Finding) -> VerdictLevel:
     if finding.name == "stationarity" and (chance is None or chance.value > FALSE_ALARM):
         return "undecided"
     return _FROM_FINDING[finding.level]
-
-
-def _from_diagnosis(validation: "Validation") -> list[Finding]:
-    """Return what the diagnosis found to spoil a model of this series; blur counts though a fit can allow for it."""
-    known = validation.diagnosis.findings if validation.diagnosis else ()
-    known = [replace(f, level="warning") if (f.name, f.level) == ("motion blur", "note") else f for f in known]
-    return [f for f in known if f.name in _CARRIED and f.level in ("warning", "stop")]
 
 
 def _finding(test: Aspect, level: VerdictLevel, validation: "Validation") -> Finding:
