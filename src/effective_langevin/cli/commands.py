@@ -190,12 +190,11 @@ def forecast(
 ) -> None:
     """Forecast from the last state of the series, or from another: an ensemble at every interval up to --leads."""
     from ..data.io.write import check_target, write_forecast
-    from .starts import find_states
 
     model, settings, folder = _open(run)
     path = out or folder / "forecast.nc"
     check_target(path, overwrite, (".nc", ".zarr"))
-    states = find_states(begin, model, settings, data)
+    states = settings.states(begin, model, data)
     with _at_work(as_json):
         found = model.forecast(states, leads, members=members, seed=seed)
     write_forecast(found, path)

@@ -11,10 +11,12 @@ from pathlib import Path
 from typing import Any
 
 import jax
+import numpy as np
 import typer
 
 from .._core import checks
 from .._core.errors import ArgumentError
+from .._core.types import Samples
 from ..data import TimeSeries
 from ..data import preprocess as pp
 from ..data.io import read
@@ -143,6 +145,26 @@ class Settings:
             named = ", ".join(Path(file).name for file in files)
             complain("Warning", f"{named} changed since the fit: the model was learned from other samples.")
         return series
+
+    def states(self, begin: str, model: LangevinModel, data: list[str] | None) -> TimeSeries | Samples:
+        """Return where a forecast begins: a state written by hand, or the series up to its end or to a time of it."""
+        from ..data.io.dates import count_time  # needs pandas, which takes a second to import
+
+        if "=" in begin:
+            return _read_state(begin, model.names if model.transform is None else model.transform.names)
+        series = self.series(data)
+        if begin == "last":
+            last = int(np.argmax([times[-1] for times in series.times]))
+            return _cut(series, last, len(series.segments[last]))
+        time = count_time(begin, model.time_unit, model.calendar)
+        for number, times in enumerate(series.times):
+            row = round((time - times[0]) / series.dt)
+            if 0 <= row < len(times) and abs(times[row] - time) < 0.5 * series.dt:
+                return _cut(series, number, row + 1)
+        raise ArgumentError(
+            f"The series has no sample at {begin}. Give `last`, a time at which there is one, or a state such as "
+            f"{','.join(f'{name}=0' for name in series.names[:2])}."
+        )
 
     def run(self, folder: RunFolder | None = None) -> tuple[Validation, dict[str, float]]:
         """Get the series, learn a model, validate it; a run folder gets the model as soon as it exists.
@@ -344,3 +366,20 @@ def _table(name: str, given: Mapping[str, Any], known: tuple[str, ...]) -> dict[
     table = checks.instance_of(name, given.get(name, {}), (dict,))
     checks.known_keys(table, known, f"[{name}]")
     return table
+
+
+def _cut(series: TimeSeries, segment: int, rows: int) -> TimeSeries:
+    """Return the first rows of one segment, as a series."""
+    place = (series.records[segment], series.starts[segment])
+    return series.with_segments([series.segments[segment][:rows]], places=[place])
+
+
+def _read_state(text: str, names: tuple[str, ...]) -> Samples:
+    """Read `x=0.5,y=-1`, one number for every variable."""
+    parts = (part.partition("=") for part in text.split(","))
+    known = {name.strip(): number for name, _, number in parts}
+    checks.known_names("from", known, names, "the model")
+    try:
+        return np.array([[float(known[name]) for name in names]])
+    except (KeyError, ValueError):
+        raise checks.refused("from", f"a number for each of {', '.join(names)}, such as x=0.5,y=-1", text) from None
