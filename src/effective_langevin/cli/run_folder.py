@@ -47,6 +47,7 @@ class RunFolder:
             raise ArgumentError(f"{path} cannot be a run folder. Choose another --out.")
         self.path, self.overwrite = path, overwrite
         self.partial, self.replaced = path.with_name(f"{path.name}.partial"), path.with_name(f".{path.name}.replaced")
+        self.model_path, self.checkpoints = self.partial / MODEL, self.partial / "checkpoints"
         self.started, self.lock = time.monotonic(), None
         self._check()
 
@@ -109,17 +110,9 @@ class RunFolder:
             shutil.rmtree(self.replaced)
 
     @property
-    def checkpoints(self) -> Path:
-        return self.partial / "checkpoints"
-
-    @property
     def resumable(self) -> bool:
         """Whether an unfinished training, or a fitted model, is there to be continued."""
         return self.checkpoints.is_dir() and any(self.checkpoints.iterdir())
-
-    @property
-    def model_path(self) -> Path:
-        return self.partial / MODEL
 
     def left_behind(self) -> str:
         """Say what an interrupted run leaves."""

@@ -90,8 +90,8 @@ class System(eqx.Module):
 
     @property
     def entropy_production(self) -> float | None:
-        """Exact < nu . D^-1 nu >; None where it is not known, or not defined because no noise acts along nu."""
-        return None
+        """Exact < nu . D^-1 nu >, zero on a line; None if it is not known, or undefined: no noise acts along nu."""
+        return 0.0 if self.dimension == 1 and not any(self.periods) else None
 
     @_of_states("(..., var), or None")
     def score_function(self, x: Samples) -> Samples | None:
