@@ -11,9 +11,9 @@ from .._core.format import listed, measured, percent
 from .._core.timeunits import SECONDS, canonical
 from ..statistics.resampling import FALSE_ALARM
 from ..statistics.spectral_lines import FIRST, WIDTH, equal_windows, find_peaks, is_steady
+from . import thresholds
 from .finding import Finding, Quantity
 from .moments import SeriesMoments
-from .thresholds import THRESHOLDS
 
 _MOST_WINDOWS = 256  # more make the periodogram smoother, but not the background it is compared with
 
@@ -111,5 +111,5 @@ def check_seasonality(moments: SeriesMoments) -> Finding:
         if first.of_square
         else f"Remove it with `preprocess=[el.preprocess.RemoveSeasonalCycle({first.period:.6g})]`, or {phase}."
     ) + " Give the exact period if you know it."
-    level = "warning" if first.share > THRESHOLDS.cycle_share else "note"
+    level = "warning" if first.share > thresholds.CYCLE_SHARE else "note"
     return Finding("seasonality", level, f"There is a cycle: {what}.", advice, numbers)

@@ -30,9 +30,9 @@ from ..statistics.stationarity_tests import (
     dickey_fuller,
     variance_components,
 )
+from . import thresholds
 from .finding import Finding, Quantity
 from .moments import SeriesMoments, resolved_times
-from .thresholds import THRESHOLDS
 
 LEVEL_FEATURES = ("mean", "log_spread", "autocorrelation")
 MOTION_FEATURES = ("log_motion",)
@@ -119,7 +119,7 @@ def unit_roots(moments: SeriesMoments) -> Float[np.ndarray, " var"]:
     longest = max(series.segments, key=len)
     if 2 * len(longest) < series.n_samples:
         return found
-    for i in np.flatnonzero(series.duration < THRESHOLDS.short_record * moments.times):
+    for i in np.flatnonzero(series.duration < thresholds.SHORT_RECORD * moments.times):
         stride = max(1, int(moments.times[i] / series.dt / _PER_TIME))
         found[i] = dickey_fuller(longest[::stride, i])
     return found
@@ -253,7 +253,7 @@ def _judge(moments: SeriesMoments, found: Stationarity) -> Finding:
         return _random_walk(moments, found, alarms, numbers)
     if alarms:
         return _drifting(alarms, numbers)
-    if (found.remaining > THRESHOLDS.undecayed).any():
+    if (found.remaining > thresholds.UNDECAYED).any():
         meaning = (
             f"The memory outlasts the records: {percent(float(found.remaining.max()))} of the correlation is left at "
             "the longest lag. Such records do not distinguish a random walk from a stationary process."
@@ -313,7 +313,7 @@ def _drifting(alarms: list[_Alarm], numbers: dict[str, Quantity]) -> Finding:
         f"beyond what its memory explains (p = {first.p_value:.1g}).{_also(others)}"
     )
     largest = max(a.drift for a in alarms if a.feature != "autocorrelation" or a.drift < 1)
-    small, large = THRESHOLDS.drift
+    small, large = thresholds.DRIFT
     level = "note" if largest < small else "stop" if largest > large else "warning"
     if first.feature == "mean" and first.grouping == "along the record":
         advice += " `preprocess=[el.preprocess.Detrend()]` removes a trend of the mean."

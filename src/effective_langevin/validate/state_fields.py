@@ -10,7 +10,6 @@ They are biased at coarse sampling, where the model's fields need not be.
 
 from collections.abc import Callable, Sequence
 from itertools import islice
-from typing import NamedTuple
 
 import numpy as np
 from scipy.ndimage import gaussian_filter
@@ -30,14 +29,6 @@ _INNER = (0.005, 0.995)
 _GRID = 40  # cells of the potential in each direction
 
 
-class _Steps(NamedTuple):
-    """States of the data with what moves them: steps to the next sample, and velocities from both neighbours."""
-
-    states: Samples
-    steps: Samples
-    velocities: Samples
-
-
 def plane(model: LangevinModel) -> tuple[int, int]:
     """Return the two variables that are drawn: those least correlated."""
     if model.dimension == 2:
@@ -49,9 +40,7 @@ def plane(model: LangevinModel) -> tuple[int, int]:
 
 def field_profiles(model: LangevinModel, data: TimeSeries | None) -> Curve:
     """Return drift and D of one variable, or nu and D of two, by state, in bins of equally many samples."""
-    states, found, dt = _thinned(model, data), _steps(model, data), model.dt
-    measured = {} if found is None else {"drift": found.steps / dt, "diffusion": found.steps**2 / (2 * dt)}
-    measured |= {} if found is None else {"current": found.velocities}
+    states, seen = _thinned(model, data), _measured(model, data)
     drawn, rows, empty = _profiles(model, states), [], np.full((2, BINS), np.nan)
     for quantity, entry, axis in drawn:
         edges, field = equal_bins(states[:, axis], BINS), FIELDS[quantity]
@@ -61,9 +50,9 @@ def field_profiles(model: LangevinModel, data: TimeSeries | None) -> Curve:
         replicas = [field(m, states[some], entry) for m in islice(model.replicas(), _DRAWN)]
         spread = np.std(_means(replicas, cell[some])[0], axis=0) if replicas else 0.0
         one, one_error = empty
-        if found is not None:
-            beside = np.searchsorted(edges, found.states[:, axis])
-            (one,), (one_error,) = _means([measured[quantity][:, entry]], beside)
+        if seen:
+            beside = np.searchsorted(edges, seen["state"][:, axis])
+            (one,), (one_error,) = _means([seen[quantity][:, entry]], beside)
         rows.append((state, one, mean, one_error, np.hypot(error, spread)))
     state, *values = (np.array(part) for part in zip(*rows))
     quantities, entries, axes = (list(part) for part in zip(*drawn))
@@ -74,7 +63,7 @@ def field_profiles(model: LangevinModel, data: TimeSeries | None) -> Curve:
         "against": (("profile",), [model.names[k] for k in axes]),
         "unit": (("profile",), [model.units[k] for k in entries]),
         "against_unit": (("profile",), [model.units[k] for k in axes]),
-        "interval": ((), dt),
+        "interval": ((), model.dt),
     }
     return Curve(("profile", "bin"), *values, coords=coords, units={"interval": model.time_unit})
 
@@ -86,7 +75,7 @@ def field_arrows(model: LangevinModel, data: TimeSeries | None) -> Curve | None:
     """
     if model.dimension == 1:
         return None
-    pair, states, found = list(plane(model)), _thinned(model, data), _steps(model, data)
+    pair, states, seen = list(plane(model)), _thinned(model, data), _measured(model, data)
     low, high = np.quantile(states[:, pair], _INNER, axis=0)
     edges, grid = (np.linspace(low, high, cells + 1).T for cells in (CELLS, _GRID))
     trace = np.trace(model.diffusion(states) / np.outer(model.standardizer.std, model.standardizer.std), 0, 1, 2)
@@ -94,8 +83,8 @@ def field_arrows(model: LangevinModel, data: TimeSeries | None) -> Curve | None:
     means, _ = _cell_means(states[:, pair], values, edges, _FEWEST)
     counts = gaussian_filter(np.histogram2d(*states[:, pair].T, bins=[*grid])[0], 1.2)
     measured, error = np.full((2, CELLS, CELLS, 2), np.nan)
-    if found is not None:
-        measured, error = _cell_means(found.states[:, pair], found.velocities[:, pair], edges)
+    if seen:
+        measured, error = _cell_means(seen["state"][:, pair], seen["current"][:, pair], edges)
         measured, error = (np.where(np.isnan(means[..., :1]), np.nan, part) for part in (measured, error))
     coords = {
         "edges": (("component", "edge"), edges),
@@ -140,16 +129,17 @@ def _thinned(model: LangevinModel, data: TimeSeries | None) -> Samples:
     return states[:: max(1, len(states) // _STATES)].astype(float)
 
 
-def _steps(model: LangevinModel, data: TimeSeries | None) -> _Steps | None:
-    """Return states with both neighbours, and the motion there; angles by the shorter way round."""
+def _measured(model: LangevinModel, data: TimeSeries | None) -> dict[str, Samples]:
+    """Return states with both neighbours, and the fields by increments there; angles by the shorter way round."""
     long = [] if data is None else [s for s in data.segments if len(s) > 2]
     if data is None or not long:
-        return None
+        return {}
     periods = np.array([period or 0.0 for period in model.space.periods])
     jumps = [np.diff(s.astype(float), axis=0) for s in long]
     jumps = [d - periods * np.round(d / np.where(periods, periods, 1.0)) for d in jumps]
     before, after = (np.concatenate(parts) for parts in zip(*((d[:-1], d[1:]) for d in jumps)))
-    return _Steps(np.concatenate([s[1:-1] for s in long]), after, (before + after) / (2 * data.dt))
+    fields = {"drift": after / model.dt, "diffusion": after**2 / (2 * model.dt)}
+    return {"state": np.concatenate([s[1:-1] for s in long]), **fields, "current": (before + after) / (2 * data.dt)}
 
 
 def _cell_means(states: Samples, values: Samples, edges: np.ndarray, fewest: int = 1) -> tuple[np.ndarray, np.ndarray]:

@@ -88,7 +88,10 @@ class View:
     @cached_property
     def samples(self) -> list[np.ndarray]:
         """All states of data and model, (sample, variable or field, point)."""
-        return [s.stacked().reshape(-1, s.dimension // self.points, self.points) for s in self.sides.series]
+        return [self._by_point(s) for s in self.sides.series]
+
+    def _by_point(self, series: TimeSeries) -> np.ndarray:
+        return series.stacked().reshape(-1, series.dimension // self.points, self.points)
 
     @cached_property
     def rmse(self) -> np.ndarray:
@@ -98,7 +101,7 @@ class View:
 
     def range(self) -> np.ndarray:
         """Return the smallest and the largest value of each variable in the data, of a field at any point."""
-        data = self.samples[0]
+        data = self._by_point(self.sides.data)
         return np.repeat([data.min(axis=(0, 2)), data.max(axis=(0, 2))], self.points, axis=1)
 
     def standard_mobility(self, phi: np.ndarray | None = None) -> np.ndarray:
