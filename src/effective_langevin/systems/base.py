@@ -91,7 +91,8 @@ class System(eqx.Module):
     @property
     def entropy_production(self) -> float | None:
         """Exact < nu . D^-1 nu >, zero on a line; None if it is not known, or undefined: no noise acts along nu."""
-        return 0.0 if self.dimension == 1 and not any(self.periods) else None
+        on_a_line = self.dimension == 1 and not any(self.periods)
+        return 0.0 if on_a_line and "entropy production" in self.exact else None
 
     @_of_states("(..., var), or None")
     def score_function(self, x: Samples) -> Samples | None:

@@ -341,7 +341,7 @@ def validate(
     sides = Sides(series, simulated, data_statistics, model_statistics, times, units.to_standard, original)
     view = _view(model, sides)
     compared = compare_sizes(sides, view.range(), *sizes, settling)
-    result = Validation(metrics, model, LazyCurves(view.makers()), compared, view, exact_mobility, sides, diagnosis)
+    result = Validation(metrics, model, LazyCurves(view.makers), compared, view, exact_mobility, sides, diagnosis)
     return replace(result, tests=aspects.of_samples(sides, view, compared.groups, relative_error(result)))
 
 
