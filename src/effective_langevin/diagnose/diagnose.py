@@ -83,13 +83,10 @@ def diagnose(series: TimeSeries, *, seed: int = 0) -> Diagnosis:
         check_symmetry(moments),
         check_gaps(moments),
     ]
-    return Diagnosis(regime.name, tuple(sorted(findings, key=lambda f: -LEVELS.index(f.level))), _description(series))
-
-
-def _description(series: TimeSeries) -> dict:
     text = (
         f"{series.n_samples} samples of {listed(series.names)} every {measured(series.dt, None, series.time_unit)} "
         f"in {count(len(series.segments), 'segment')}."
     )
     kept = {name: getattr(series, name) for name in ("n_samples", "names", "units", "dt", "time_unit", "dropped")}
-    return {"description": text, **kept, "segments": len(series.segments)}
+    described = {"description": text, **kept, "segments": len(series.segments)}
+    return Diagnosis(regime.name, tuple(sorted(findings, key=lambda f: -LEVELS.index(f.level))), described)

@@ -174,20 +174,13 @@ class View:
         window = round(WINDOW * float(self.sides.integral_times.max()) / data.dt) + 1
         frames = min(window, *(len(piece) for piece in longest), *([most] if most else []))
         coords: Coords = {"time": (("time",), data.dt * np.arange(frames))}
-        if (dates := dates_of(data, data.times[places[0]][:frames])) is not None:
-            coords["date"] = (("time",), dates)
+        if data.calendar and (unit := canonical(data.time_unit)) in SECONDS:
+            from ..data.io.dates import count_dates  # needs pandas, which takes a second to import
+
+            dates = count_dates(data.times[places[0]][:frames], unit, "1970-01-01", data.calendar)
+            if dates.dtype.kind == "M":  # of the usual calendar
+                coords["date"] = (("time",), dates)
         return [piece[:frames] for piece in longest], coords
-
-
-def dates_of(series: TimeSeries, times: np.ndarray) -> np.ndarray | None:
-    """Return the dates of times of a series that has dates of the usual calendar; None otherwise."""
-    unit = canonical(series.time_unit)
-    if not series.calendar or unit not in SECONDS:
-        return None
-    from ..data.io.dates import count_dates  # needs pandas, which takes a second to import
-
-    dates = count_dates(times, unit, "1970-01-01", series.calendar)
-    return dates if dates.dtype.kind == "M" else None
 
 
 def variable_coords(series: TimeSeries, shown: Sequence[int] | None = None) -> Coords:

@@ -214,9 +214,15 @@ def _time_scales(sides: "Sides", names: Sequence[str], groups: int, mobility_err
 
 def of_curves(validation: "Validation", mobility_error: float) -> list[Aspect]:
     """Compare mean squared increments and return times of rare levels, as far as there are any."""
-    increment, rare = (validation.curves.get(name) for name in ("increment", "rare_return_time"))
-    found = [_ratios("increments", "mean squared increment", increment, _increment_labels, mobility_error)]
-    found.append(_ratios("return times", "return time", rare, _rare_labels, mobility_error))
+    found, (steps, rare) = [], (validation.curves.get(name) for name in ("increment", "rare_return_time"))
+    if steps is not None:
+        kind, unit = "mean squared increment", after_number(steps.unit("interval"))
+        labels = [f"{kind} of {name} over {tau:.3g}{unit}" for tau in steps["interval"] for name in steps.labels]
+        found.append(_ratios("increments", kind, steps, labels, mobility_error))
+    if rare is not None:
+        ends = [(name, *end) for name, row in zip(rare.labels, rare["levels"]) for end in zip(("below", "above"), row)]
+        labels = [f"return time of {name} {side} {short(float(level))}" for name, side, level in ends]
+        found.append(_ratios("return times", "return time", rare, labels, mobility_error))
     return [aspect for aspect in found if aspect]
 
 
@@ -310,11 +316,9 @@ def _first_below(acf: np.ndarray, level: float) -> int:
     return max(int(below[0]) if len(below) else len(acf) - 1, min(2, len(acf) - 1))
 
 
-def _ratios(
-    name: str, kind: str, curve: Curve | None, labelled: Callable[[Curve], list[str]], other: float
-) -> Aspect | None:
+def _ratios(name: str, kind: str, curve: Curve, labels: list[str], other: float) -> Aspect | None:
     """Compare the logarithms of a curve whose parts are tested by Student's law."""
-    if curve is None or curve.data_error is None or curve.model_error is None:
+    if curve.data_error is None or curve.model_error is None:
         return None
     values = (curve.data, curve.model, curve.data_error, curve.model_error)
     data, model, data_error, model_error = (np.ravel(v) for v in values)
@@ -329,23 +333,8 @@ def _ratios(
     small, large = (np.full(len(data), limit) for limit in LIMITS[kind])
     null = StudentNull(GROUPS, len(data))
     found = Differences(np.log(model / data), error, two, small, large, null, GROUPS, error)
-    labels = [label for label, kept in zip(labelled(curve), known) if kept]
+    labels = [label for label, kept in zip(labels, known) if kept]
     return _aspect(name, [kind] * len(labels), labels, data, model, found)
-
-
-def _increment_labels(curve: Curve) -> list[str]:
-    unit = after_number(curve.unit("interval"))
-    return [
-        f"mean squared increment of {name} over {tau:.3g}{unit}" for tau in curve["interval"] for name in curve.labels
-    ]
-
-
-def _rare_labels(curve: Curve) -> list[str]:
-    return [
-        f"return time of {name} {side} {short(float(level))}"
-        for name, levels in zip(curve.labels, curve["levels"])
-        for side, level in zip(("below", "above"), levels)
-    ]
 
 
 def _time(sides: "Sides", value: float) -> str:
