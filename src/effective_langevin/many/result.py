@@ -7,8 +7,8 @@ import hashlib
 import json
 import re
 import tempfile
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter, UserDict
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from html import escape
@@ -95,25 +95,14 @@ def read_manifest(path: Path) -> dict[str, Any]:
         raise ModelFileError(f"{path} is not a folder written by `fit_many`: {MANIFEST} cannot be read.") from error
 
 
-class Models(Mapping[str, LangevinModel]):
+class Models(UserDict[str, Any]):
     """The models by the names of their series, read from their files when they are asked for."""
 
-    def __init__(self, folder: ManyFolder, names: Sequence[str]):
-        self._folder, self._names = folder, dict.fromkeys(names)
-
     def __getitem__(self, name: str) -> LangevinModel:
-        if name not in self._names:
-            raise KeyError(name)
-        return load(self._folder.model(name))
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._names)
-
-    def __len__(self) -> int:
-        return len(self._names)
+        return load(self.data[name])
 
     def __repr__(self) -> str:
-        return f"Models({listed(list(self._names))})"
+        return f"Models({listed(list(self))})"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -159,7 +148,7 @@ class ManyFits:
     @cached_property
     def models(self) -> Models:
         """The models by name, read from their files when they are asked for."""
-        return Models(self.folder, [row["name"] for row in self.rows if not row["failure"]])
+        return Models({row["name"]: self.folder.model(row["name"]) for row in self.rows if not row["failure"]})
 
     @property
     def failures(self) -> dict[str, str]:
