@@ -20,7 +20,7 @@ def measure(name: str) -> dict:
     """Run one demonstration and return its metrics."""
     from effective_langevin.cli.settings import Settings
 
-    return {"metrics": Settings.for_demo(name).run().validation.metrics}
+    return {"metrics": Settings.for_demo(name).run()[0].metrics}
 
 
 def main(names: list[str]) -> None:

@@ -17,7 +17,7 @@ from oracles.command_line import run_main
 import effective_langevin as el
 from effective_langevin.execution import workers
 from effective_langevin.many import ManyFits, task
-from effective_langevin.many.folder import file_stems
+from effective_langevin.many.result import file_stems
 
 QUICK = {"score": el.Gaussian(), "mobility": el.QuadraticVariation()}
 SYSTEM = el.systems.OrnsteinUhlenbeck.rotating(2)

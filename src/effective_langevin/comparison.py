@@ -12,7 +12,6 @@ from ._core.errors import DataError
 from ._core.format import after_number, count, listed, rounded
 from .choice import take_simplest
 from .data import TimeSeries
-from .hindcast import align
 from .model import LangevinModel
 from .model.forecast import count_leads, forecast_from, shortest
 from .statistics.forecast_scores import choose_starts, energy_scores
@@ -126,12 +125,16 @@ def compare(
         checks.instance_of(f"models[{name!r}]", model, (LangevinModel,))
     checks.instance_of("series", series, (TimeSeries,), "Wrap your array first: el.TimeSeries(values, dt=...).")
     members, starts = checks.integer_at_least("members", members, 2), checks.integer_at_least("starts", starts, _FEWEST)
-    centred = series.map(lambda segment: segment - series.stacked().mean(axis=0))
-    steps = _default_leads(centred) if leads is None else count_leads(leads, series.dt)
+    if leads is None:
+        centred = series.map(lambda segment: segment - series.stacked().mean(axis=0))
+        forgets = round(float(np.mean(integral_times(centred.segments, series.dt)) / series.dt))
+        steps = np.unique(np.geomspace(1, np.clip(forgets, 1, _LONGEST), _LEADS).round().astype(int))
+    else:
+        steps = count_leads(leads, series.dt)
     rows = choose_starts([len(s) for s in series.segments], int(steps[-1]), series.n_samples)
     first = min(series.starts)
     keys = _moments(series, first)
-    sides = {name: align(model, series)[0] for name, model in models.items()}
+    sides = {name: model.to_model_variables(series) for name, model in models.items()}
     for own in sides.values():
         rows = rows[np.isin(keys[rows], _moments(own, first))]
     if len(rows) < _FEWEST:
@@ -162,11 +165,6 @@ def _table(scores: Mapping[str, np.ndarray], leads: np.ndarray, starts: int, tim
     score, excess, error = np.array([known.get(name, (np.inf, np.inf, np.nan)) for name in scores]).T
     by_lead = np.array([score.mean(axis=0) for score in scores.values()])
     return Comparison(tuple(scores), score, excess, error, by_lead, leads, starts, time_unit, choice.kind)
-
-
-def _default_leads(series: TimeSeries) -> np.ndarray:
-    forgets = float(np.mean(integral_times(series.segments, series.dt)) / series.dt)
-    return np.unique(np.geomspace(1, np.clip(round(forgets), 1, _LONGEST), _LEADS).round().astype(int))
 
 
 def _moments(series: TimeSeries, first: float) -> np.ndarray:

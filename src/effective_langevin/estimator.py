@@ -253,7 +253,8 @@ class RecordSplit:
         tuple of two arrays of int
             Of rows, or of records.
         """
-        folds, several = checks.integer_at_least("n_splits", self.n_splits, 2), _are_records(X)
+        folds = checks.integer_at_least("n_splits", self.n_splits, 2)
+        several = np.ndim(X[0]) == 2 if isinstance(X, list | tuple) and len(X) else getattr(X, "ndim", 2) == 3
         if len(X) < folds:
             kind = "records" if several else "samples"
             raise DataError(f"There are {len(X)} {kind} for {folds} folds. Ask for fewer, or give one record.")
@@ -276,11 +277,6 @@ class RecordSplit:
         int
         """
         return self.n_splits
-
-
-def _are_records(X: Any) -> bool:
-    """Tell whether data are several records: a list of tables, or an array with three axes."""
-    return np.ndim(X[0]) == 2 if isinstance(X, list | tuple) and len(X) else getattr(X, "ndim", 2) == 3
 
 
 def _parameters(kind: type) -> dict[str, Any]:

@@ -88,14 +88,13 @@ class Forecasts:
 
     @property
     def outcomes(self) -> Float[np.ndarray, "start lag var"]:
-        """What came after."""
         return np.moveaxis(self._embedded(self.later), 0, 1)
 
     def climatology(self, seed: int) -> Float[np.ndarray, "start lag"]:
         """Return the energy scores of forecasts that are states of the series, drawn at random."""
         states = self.series.stacked()
-        drawn = np.random.default_rng(seed).integers(len(states), size=(MEMBERS, len(self.states)))
-        return np.stack([energy_scores(self._embedded(states[drawn]), self._embedded(y)) for y in self.later], axis=1)
+        drawn = np.random.default_rng(seed).integers(len(states), size=(MEMBERS, len(self.states), 1))
+        return self.scores(self._embedded(states[drawn.repeat(len(self.lags), axis=2)]))
 
     def _embedded(self, states: np.ndarray) -> np.ndarray:
         """Return the observed variables, with each angle as a point on its circle."""

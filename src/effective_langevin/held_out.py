@@ -2,6 +2,7 @@
 
 import warnings
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import cast
 
@@ -32,25 +33,21 @@ def count_independent(series: TimeSeries) -> float:
     return series.n_samples * series.dt / (2 * integral_times(series.segments, series.dt).max())
 
 
+@dataclass(eq=False)
 class Trials:
     """Closures without the held-out stretches of a standardised series, each inferred and simulated once.
 
     The score is that of the whole series. `model_of` returns the model with a closure.
     """
 
-    def __init__(
-        self,
-        series: TimeSeries,
-        score: ScoreFit,
-        space: StateSpace,
-        model_of: Callable[[ClosureFit], LangevinModel],
-        key: jax.Array,
-    ):
-        self.series, self.score, self.space = series, score, space
-        self._model_of, self._key = model_of, key
-        self._closures: dict[int, ClosureFit] = {}
-        self._ensembles: dict[int, np.ndarray | None] = {}
-        self.forecasts: Forecasts | None = None
+    series: TimeSeries
+    score: ScoreFit
+    space: StateSpace
+    model_of: Callable[[ClosureFit], LangevinModel]
+    key: jax.Array
+    forecasts: Forecasts | None = None
+    _closures: dict[int, ClosureFit] = field(default_factory=dict)
+    _ensembles: dict[int, np.ndarray | None] = field(default_factory=dict)
 
     @cached_property
     def parts(self) -> tuple[TimeSeries, TimeSeries]:
@@ -67,7 +64,7 @@ class Trials:
         if id(strategy) not in self._closures:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", EstimateWarning)
-                self._closures[id(strategy)] = strategy.close(self.parts[0], self.score, self.space, key=self._key)
+                self._closures[id(strategy)] = strategy.close(self.parts[0], self.score, self.space, key=self.key)
         return self._closures[id(strategy)]
 
     def forecast(self, *strategies: ClosureStrategy) -> list[np.ndarray | None]:
@@ -75,7 +72,7 @@ class Trials:
 
         The first call sets the states and lags, from the finest step among its models.
         """
-        models = {id(s): self._model_of(self.close(s)) for s in strategies if id(s) not in self._ensembles}
+        models = {id(s): self.model_of(self.close(s)) for s in strategies if id(s) not in self._ensembles}
         if self.forecasts is None:
             step = min(model.automatic_step() for model in models.values())
             self.forecasts = Forecasts.of(self.parts[1], self.space, step)

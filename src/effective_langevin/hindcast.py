@@ -177,13 +177,10 @@ class Hindcast:
         shown = np.unique(np.geomspace(1, len(self.leads), 6).round().astype(int) - 1)
         unit = f" {self.time_unit}" if self.time_unit else ""
         lines = [repr(self), "", f"{'':26s}" + "".join(f"{rounded(t) + unit:>14s}" for t in self.leads[shown])]
-        for part in ("rmse", "crps"):
-            for way in self.scores:
-                lines.append(f"{part + ', ' + way:26s}" + _numbers(self.pooled(way, part)[shown]))
-        ours = self.pooled("model", "spread") / self.pooled("model", "rmse")
-        lines.append(f"{'spread / rmse, model':26s}" + _numbers(ours[shown]))
-        band = f"coverage of {100 * self.level:g} %, model"
-        lines.append(f"{band:26s}" + _numbers(self.pooled("model", "coverage")[shown]))
+        rows = {f"{part}, {way}": self.pooled(way, part) for part in ("rmse", "crps") for way in self.scores}
+        rows["spread / rmse, model"] = self.pooled("model", "spread") / self.pooled("model", "rmse")
+        rows[f"coverage of {100 * self.level:g} %, model"] = self.pooled("model", "coverage")
+        lines += [f"{name:26s}" + "".join(f"{v:14.3f}" for v in values[shown]) for name, values in rows.items()]
         found = self.ratio()
         texts = [f"{v:.3f} ± {e:.3f}" for v, e in zip(found.value[shown], found.standard_error[shown])]
         return "\n".join([*lines, f"{'crps, model / linear':26s}" + "".join(f"{text:>14s}" for text in texts)])
@@ -329,7 +326,3 @@ def _score(found: Forecast, outcome: Float[np.ndarray, "start lead var"], groups
         for name, value in parts.items()
     }
     return ForecastScores(**grouped, ranks=np.where(sharp, np.nan, counts))
-
-
-def _numbers(values: np.ndarray) -> str:
-    return "".join(f"{value:14.3f}" for value in values)

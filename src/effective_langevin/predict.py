@@ -125,19 +125,17 @@ def _bands(model: LangevinModel, validation: Validation, used: TimeSeries, level
         return jackknife(statistics.acf, GROUPS)
 
     def pdf(statistics: SeriesStatistics) -> tuple[np.ndarray, np.ndarray]:
-        return jackknife(lambda weights: _shares(statistics.histogram(weights)), GROUPS)
+        def shares(weights: np.ndarray) -> np.ndarray:
+            wide = statistics.histogram(weights).reshape(len(data.edges), _BINS, -1).sum(axis=2)
+            return wide / wide.sum(axis=1, keepdims=True)
+
+        return jackknife(shares, GROUPS)
 
     spread = _spread_of_replicas(model, validation, seed)
     return [
         Band(acf(predicted)[0], np.hypot(acf(predicted)[1], spread), *acf(data), level),
         Band(pdf(predicted)[0], np.hypot(pdf(predicted)[1], pdf(learned)[1]), *pdf(data), level),
     ]
-
-
-def _shares(counts: Float[np.ndarray, "var bin"]) -> np.ndarray:
-    """Probability of each of a few wide bins."""
-    wide = counts.reshape(len(counts), _BINS, -1).sum(axis=2)
-    return wide / wide.sum(axis=1, keepdims=True)
 
 
 def _spread_of_replicas(model: LangevinModel, validation: Validation, seed: int) -> np.ndarray:

@@ -1,12 +1,21 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from oracles.processes import autoregressive, ornstein_uhlenbeck, with_noise
 from scipy.linalg import expm
 
 import effective_langevin as el
-from effective_langevin.diagnose.markov import partial_correlations
+from effective_langevin.diagnose.markov import linear_memory, partial_correlations
 from effective_langevin.diagnose.moments import measure_moments
-from effective_langevin.diagnose.regime import is_white, measure_nugget, measure_variation, step_over_fastest
+from effective_langevin.diagnose.regime import (
+    check_sampling_interval,
+    decide_regime,
+    is_white,
+    measure_nugget,
+    measure_variation,
+    step_over_fastest,
+)
 from effective_langevin.statistics.nugget import shortfall
 from effective_langevin.statistics.regime import least_eigenvalue, squared_steps
 
@@ -113,3 +122,11 @@ def test_rows_are_the_future_and_columns_the_past():
     found = measure_moments(el.TimeSeries(np.column_stack([x[2:], x[:-2]]), 1.0))
     partial = partial_correlations(found.jackknifed(lambda c: c, 0, 1, 2)[0])[0]
     np.testing.assert_allclose(partial, [[0, 0], [1, 0]], atol=0.06)
+
+
+def test_a_fastest_time_that_is_infinite_without_an_error_divides_by_nothing():
+    """Noise that hides a cycle can leave a C(0) that falls no faster than C(1), in every group of samples."""
+    moments = measure_moments(ornstein_uhlenbeck(2000, 10.0))
+    found = decide_regime(moments, linear_memory(moments), None)
+    none = replace(found, white=False, coarseness=np.zeros(2), coarseness_error=np.zeros(2))
+    assert check_sampling_interval(moments, none).level == "ok"

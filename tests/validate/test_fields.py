@@ -248,4 +248,4 @@ def test_the_results_of_the_paper_example_agree_with_the_validation(series, refl
 def test_relaxation_times_of_a_ring_are_told_by_fourier_mode(reflecting):
     """The autoregression relaxes by exp(-0.05 (1 + k)) per step of 0.5 d: mode 0 is the slowest, then 1, 2, ..."""
     rows = ModelDescription(reflecting.model).timescale_rows()
-    assert [row["where"] for row in rows] == [f"Fourier mode {k}" for k in range(8)]
+    assert [row[0] for row in rows] == [f"Fourier mode {k}" for k in range(8)]

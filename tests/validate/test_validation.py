@@ -1,5 +1,6 @@
 """Metrics against closed forms, and a validation that can tell a right model from a wrong one."""
 
+import pickle
 from dataclasses import replace
 from importlib import import_module
 
@@ -68,6 +69,12 @@ def test_every_metric_comes_with_its_error_and_floor(exact_model):
     for name in DISTANCES:
         assert exact_model.metrics[f"{name}_se"] > 0
         assert exact_model.metrics[f"{name}_floor"] > 0
+
+
+def test_a_validation_travels_to_another_process_before_its_curves_are_computed(exact_model):
+    again = pickle.loads(pickle.dumps(exact_model))
+    assert list(again.curves) == list(exact_model.curves)
+    np.testing.assert_array_equal(again.curves["acf"].model, exact_model.curves["acf"].model)
 
 
 def test_a_right_model_is_within_its_errors_of_the_floor(exact_model):

@@ -7,9 +7,9 @@ import pytest
 
 import effective_langevin as el
 from effective_langevin.statistics.joint_tests import Outcome
+from effective_langevin.validate.ensembles import settle
 from effective_langevin.validate.findings.aspects import Aspect
 from effective_langevin.validate.findings.verdict import _detectable, _levels
-from effective_langevin.validate.settle import settle
 from tests.oracles.models import exact_model
 from tests.oracles.processes import ornstein_uhlenbeck
 

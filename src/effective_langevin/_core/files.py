@@ -34,6 +34,12 @@ def replaced(path: str | os.PathLike) -> Iterator[Path]:
             temporary.unlink(missing_ok=True)
 
 
+def write_text(path: str | os.PathLike, text: str) -> None:
+    """Write a text file whole or not at all."""
+    with replaced(path) as temporary:
+        temporary.write_text(text, encoding="utf-8")
+
+
 def write_by_memory(path: Path, fill: Callable[[BinaryIO], Any]) -> None:
     """Let a library fill a file in memory, then write its bytes.
 

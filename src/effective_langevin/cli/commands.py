@@ -1,6 +1,7 @@
 """The commands: parse, call, write; no mathematics."""
 
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import replace
@@ -117,10 +118,9 @@ def fit(
 
     settings = resolve({"data": data or None, "seed": seed, "settle": settle, **flags}, config)
     if by is not None:
-        from .many import run_many
-
         with _at_work(as_json):
-            many = run_many(settings, by, out, workers=workers, report=report, checked=flags["check"], again=overwrite)
+            checked = flags["check"] is not None
+            many = settings.run_many(by, out, workers=workers, report=report, checked=checked, again=overwrite)
         content = {"folder": str(many.path), "models": len(many.models), "failures": many.failures}
         show(content, f"{many.summary()}\nModels, table.nc, index.html: {many.path}", as_json)
         return
@@ -190,12 +190,11 @@ def forecast(
 ) -> None:
     """Forecast from the last state of the series, or from another: an ensemble at every interval up to --leads."""
     from ..data.io.write import check_target, write_forecast
-    from .starts import find_states
 
     model, settings, folder = _open(run)
     path = out or folder / "forecast.nc"
     check_target(path, overwrite, (".nc", ".zarr"))
-    states = find_states(begin, model, settings, data)
+    states = settings.states(begin, model, data)
     with _at_work(as_json):
         found = model.forecast(states, leads, members=members, seed=seed)
     write_forecast(found, path)
@@ -254,9 +253,14 @@ def report(run: o.Run, as_json: o.Json = False) -> None:
 @app.command(epilog="Example: effective-langevin systems --json")
 def systems(as_json: o.Json = False) -> None:
     """List the reference systems: what they are and what is known of them exactly."""
-    from ..systems import describe_all
+    from ..systems import BY_NAME
 
-    rows = describe_all()
+    rows = []
+    for name, made in BY_NAME.items():
+        system = made()
+        known = {"name": name, "class": type(system).__name__, "dimension": system.dimension}
+        equation = (type(system).__doc__ or "").strip().split("\n")[0]
+        rows.append({**known, "exact": list(system.exact), "equation": equation})
     if as_json:
         tell(rows)
     else:
@@ -339,17 +343,18 @@ def _at_work(as_json: bool) -> Iterator[None]:
 
 def _run(settings: "Settings", out: Path | str, overwrite: bool, as_json: bool) -> None:
     """Run inside a folder, a new one where `out` is only a name, and print what came out once it is complete."""
-    from .run_folder import RunFolder, find_unused_folder
+    from .run_folder import RunFolder, find_unused_folder, measure_memory, write_validation
 
     folder = RunFolder(out if isinstance(out, Path) else find_unused_folder(out), overwrite)
     try:
         with folder, _at_work(as_json):
-            run = settings.run(folder)
-            metrics = folder.keep_validation(run.validation, run.seconds)
+            validation, seconds = settings.run(folder)
+            spent = {"wall_seconds": time.monotonic() - folder.started, **measure_memory()}
+            metrics = write_validation(validation, folder.partial, {**seconds, **spent})
     except KeyboardInterrupt:
         complain("Interrupted", folder.left_behind())
         raise typer.Exit(130) from None
     except OSError as error:
         reason = f"{error.filename or folder.partial}: {error.strerror or error}."
         raise ArgumentError(f"{reason} {folder.left_behind()}") from error
-    show_validation(run.validation, metrics, folder.path, as_json)
+    show_validation(validation, metrics, folder.path, as_json)

@@ -40,7 +40,6 @@ class Demo:
 
 _TIMED = 1024
 _STEPS_PER_TIME = 200
-_FLOW = TranslationsAndReflections(parity=-1, continuous=True)
 
 DEMOS = {
     "wells": Demo(AsymmetricWells(), dt=0.05),
@@ -56,7 +55,7 @@ DEMOS = {
             UNet1D(), noise_level=0.1, batch=128, epochs=20, epoch_samples=51_200, learning_rate=1e-3, average=0.998
         ),
         mobility=StateDependent(),
-        symmetry=_FLOW,
+        symmetry=TranslationsAndReflections(parity=-1, continuous=True),
         validation={"members": 256, "duration": 400.0},
     ),
 }
@@ -78,10 +77,11 @@ QUICK = {
 }
 
 PAPER_SCALE = {
-    "kuramoto-sivashinsky": Demo(
-        KuramotoSivashinsky(),
-        dt=1.0,
+    "kuramoto-sivashinsky": replace(
+        DEMOS["kuramoto-sivashinsky"],
+        system=KuramotoSivashinsky(),
         members=1000,
+        samples=1_000_000,
         spin_up={"step": 0.2, "burn_in": 2000.0},
         score=DenoisingScore(
             UNet1D(base=32, normalization="batch"),
@@ -92,8 +92,6 @@ PAPER_SCALE = {
             learning_rate=3e-3,
             average=0.999,
         ),
-        mobility=StateDependent(),
-        symmetry=_FLOW,
         validation={"members": 1024, "duration": 1000.0},
     ),
 }

@@ -47,6 +47,7 @@ class RunFolder:
             raise ArgumentError(f"{path} cannot be a run folder. Choose another --out.")
         self.path, self.overwrite = path, overwrite
         self.partial, self.replaced = path.with_name(f"{path.name}.partial"), path.with_name(f".{path.name}.replaced")
+        self.model_path, self.checkpoints = self.partial / MODEL, self.partial / "checkpoints"
         self.started, self.lock = time.monotonic(), None
         self._check()
 
@@ -109,19 +110,9 @@ class RunFolder:
             shutil.rmtree(self.replaced)
 
     @property
-    def checkpoints(self) -> Path:
-        """Where the state of an unfinished training is kept."""
-        return self.partial / "checkpoints"
-
-    @property
     def resumable(self) -> bool:
         """Whether an unfinished training, or a fitted model, is there to be continued."""
         return self.checkpoints.is_dir() and any(self.checkpoints.iterdir())
-
-    @property
-    def model_path(self) -> Path:
-        """Where the model is kept while the run goes on."""
-        return self.partial / MODEL
 
     def left_behind(self) -> str:
         """Say what an interrupted run leaves."""
@@ -162,12 +153,7 @@ class RunFolder:
     def keep_model(self, model: LangevinModel, settings: dict[str, Any]) -> None:
         """Store the model and its settings as soon as they exist."""
         model.save(self.model_path)
-        write_text(self.partial / CONFIG, to_toml({**settings, **record_model(model)}))
-
-    def keep_validation(self, validation: Validation, seconds: dict[str, float]) -> dict[str, float]:
-        """Store figures, report and metrics; return the metrics with the time of each stage and memory."""
-        spent = {"wall_seconds": time.monotonic() - self.started, **measure_memory()}
-        return write_validation(validation, self.partial, {**seconds, **spent})
+        files.write_text(self.partial / CONFIG, to_toml({**settings, **record_model(model)}))
 
 
 def _foreign(folder: Path) -> list[str]:
@@ -237,14 +223,8 @@ def write_validation(validation: Validation, folder: Path, spent: dict[str, floa
     if validation.sides is not None:
         validation.save(folder / CURVES)
     metrics = {**validation.metrics, **spent}
-    write_text(folder / METRICS, json.dumps(metrics, indent=2) + "\n")
+    files.write_text(folder / METRICS, json.dumps(metrics, indent=2) + "\n")
     return metrics
-
-
-def write_text(path: Path, text: str) -> None:
-    """Write a text file whole or not at all."""
-    with files.replaced(path) as temporary:
-        temporary.write_text(text, encoding="utf-8")
 
 
 def find_unused_folder(stem: str) -> Path:

@@ -11,9 +11,12 @@ from pathlib import Path
 from typing import Any
 
 import jax
+import numpy as np
+import typer
 
 from .._core import checks
 from .._core.errors import ArgumentError
+from .._core.types import Samples
 from ..data import TimeSeries
 from ..data import preprocess as pp
 from ..data.io import read
@@ -21,6 +24,7 @@ from ..data.io.codes import is_number
 from ..data.preprocess.base import Transform
 from ..data.provenance import hash_samples
 from ..fit import fit
+from ..many import ManyFits, fit_many
 from ..memory import as_memory
 from ..model import LangevinModel, match_variances
 from ..validate import Validation, validate
@@ -98,16 +102,6 @@ TRANSFORMS: dict[str, Callable[[str], Transform]] = {
 # Settings -------------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, eq=False)
-class Run:
-    """What a run produced, and the seconds that each stage took."""
-
-    series: TimeSeries
-    model: LangevinModel
-    validation: Validation
-    seconds: dict[str, float]
-
-
 @dataclass(frozen=True)
 class Settings:
     """A run, resolved: where the series comes from, and how the model is learned and validated."""
@@ -152,8 +146,31 @@ class Settings:
             complain("Warning", f"{named} changed since the fit: the model was learned from other samples.")
         return series
 
-    def run(self, folder: RunFolder | None = None) -> Run:
-        """Get the series, learn a model, validate it; a run folder gets the model as soon as it exists."""
+    def states(self, begin: str, model: LangevinModel, data: list[str] | None) -> TimeSeries | Samples:
+        """Return where a forecast begins: a state written by hand, or the series up to its end or to a time of it."""
+        from ..data.io.dates import count_time  # needs pandas, which takes a second to import
+
+        if "=" in begin:
+            return _read_state(begin, model.names if model.transform is None else model.transform.names)
+        series = self.series(data)
+        if begin == "last":
+            last = int(np.argmax([times[-1] for times in series.times]))
+            return _cut(series, last, len(series.segments[last]))
+        time = count_time(begin, model.time_unit, model.calendar)
+        for number, times in enumerate(series.times):
+            row = round((time - times[0]) / series.dt)
+            if 0 <= row < len(times) and abs(times[row] - time) < 0.5 * series.dt:
+                return _cut(series, number, row + 1)
+        raise ArgumentError(
+            f"The series has no sample at {begin}. Give `last`, a time at which there is one, or a state such as "
+            f"{','.join(f'{name}=0' for name in series.names[:2])}."
+        )
+
+    def run(self, folder: RunFolder | None = None) -> tuple[Validation, dict[str, float]]:
+        """Get the series, learn a model, validate it; a run folder gets the model as soon as it exists.
+
+        Returns the validation, and the seconds that each stage took.
+        """
         seconds, last = {}, time.monotonic()
 
         def finish(stage: str) -> None:
@@ -177,11 +194,8 @@ class Settings:
                 folder.keep_fitted(model, print_of_run)
         finish("fit")
         diagnosis = model.diagnosis
-        findings = [(f.name, f.level) for f in diagnosis.findings] if diagnosis else []
-        alarms = [
-            name for name, level in findings if level == "warning" or (level == "stop" and name != "stationarity")
-        ]
-        if alarms:
+        findings = [f for f in diagnosis.findings if f.level in ("warning", "stop")] if diagnosis else []
+        if alarms := [f.name for f in findings if (f.name, f.level) != ("stationarity", "stop")]:
             complain("Note", f"the diagnosis warns of {', '.join(alarms)}; `effective-langevin diagnose` says more.")
         keep(model)
         if self.settle:
@@ -190,7 +204,35 @@ class Settings:
             keep(model)
         validation = self.validate(model, series, diagnosis=diagnosis)
         finish("validation")
-        return Run(series, model, validation, seconds)
+        return validation, seconds
+
+    def run_many(
+        self, by: str, out: Path | None, *, workers: int | None, report: str | None, checked: bool, again: bool
+    ) -> ManyFits:
+        """Fit every series of the data; the same command continues what was interrupted."""
+        if not self.data:
+            raise ArgumentError("There is no series: name its file(s) or its folder before --by.")
+        if self.settle:
+            raise ArgumentError("The options --settle and --by exclude each other.")
+        folder = out or Path(f"langevin-{Path(os.path.commonpath(self.data)).stem or 'series'}-by-{by}")
+        wanted = False if report is None else True if report == "all" else [name.strip() for name in report.split(",")]
+        try:
+            return fit_many(
+                self.data if len(self.data) > 1 else self.data[0],
+                by=by,
+                out=folder,
+                workers=workers,
+                seed=self.seed,
+                preprocess=self.preprocess or None,
+                **self.strategies,
+                check=self.check if checked else "off",
+                report=wanted,
+                reading=self.reading,
+                overwrite=again,
+            )
+        except KeyboardInterrupt:
+            complain("Interrupted", f"What is done stays in {folder}; the same command continues.")
+            raise typer.Exit(130) from None
 
     def _fingerprint(self, series: TimeSeries) -> str:
         """Return a digest of everything that the fitted model depends on."""
@@ -205,7 +247,6 @@ class Settings:
         return validate(model, series, **{**self.validating(), **given})
 
     def validating(self) -> dict[str, Any]:
-        """Return the arguments of `validate`, apart from model and series."""
         exact = choose_demo(self.demo["system"]).system.mobility if self.demo else None
         return {"seed": self.seed + 1, **self.validation, "exact_mobility": exact}
 
@@ -313,7 +354,6 @@ def _validation(table: dict[str, Any]) -> dict[str, Any]:
 
 
 def _demo(table: dict[str, Any]) -> dict[str, Any]:
-    """Return the settings of a demonstration, checked."""
     for key in ("quick", "paper_scale"):
         checks.instance_of(key, table.get(key, False), (bool,))
     if table:
@@ -326,3 +366,20 @@ def _table(name: str, given: Mapping[str, Any], known: tuple[str, ...]) -> dict[
     table = checks.instance_of(name, given.get(name, {}), (dict,))
     checks.known_keys(table, known, f"[{name}]")
     return table
+
+
+def _cut(series: TimeSeries, segment: int, rows: int) -> TimeSeries:
+    """Return the first rows of one segment, as a series."""
+    place = (series.records[segment], series.starts[segment])
+    return series.with_segments([series.segments[segment][:rows]], places=[place])
+
+
+def _read_state(text: str, names: tuple[str, ...]) -> Samples:
+    """Read `x=0.5,y=-1`, one number for every variable."""
+    parts = (part.partition("=") for part in text.split(","))
+    known = {name.strip(): number for name, _, number in parts}
+    checks.known_names("from", known, names, "the model")
+    try:
+        return np.array([[float(known[name]) for name in names]])
+    except (KeyError, ValueError):
+        raise checks.refused("from", f"a number for each of {', '.join(names)}, such as x=0.5,y=-1", text) from None

@@ -1,7 +1,6 @@
 """Before the fit: what kind of series is this, and what stands between it and a Langevin equation?"""
 
 from .diagnose import diagnose
-from .diagnosis import Diagnosis
-from .finding import Finding
+from .finding import Diagnosis, Finding
 
 __all__ = ["Diagnosis", "Finding", "diagnose"]

@@ -5,8 +5,7 @@ from .._core.errors import DataError
 from .._core.format import count, listed, measured
 from ..data import TimeSeries
 from ..statistics.lags import require_lag
-from .diagnosis import Diagnosis
-from .finding import LEVELS
+from .finding import LEVELS, Diagnosis
 from .marginals import check_edges, check_tails, describe_marginals
 from .markov import cell_memory, check_linear_markov, check_markov, check_time_reversal, linear_memory
 from .moments import FEW_PAIRS, measure_moments
@@ -84,13 +83,10 @@ def diagnose(series: TimeSeries, *, seed: int = 0) -> Diagnosis:
         check_symmetry(moments),
         check_gaps(moments),
     ]
-    return Diagnosis(regime.name, tuple(sorted(findings, key=lambda f: -LEVELS.index(f.level))), _description(series))
-
-
-def _description(series: TimeSeries) -> dict:
     text = (
         f"{series.n_samples} samples of {listed(series.names)} every {measured(series.dt, None, series.time_unit)} "
         f"in {count(len(series.segments), 'segment')}."
     )
     kept = {name: getattr(series, name) for name in ("n_samples", "names", "units", "dt", "time_unit", "dropped")}
-    return {"description": text, **kept, "segments": len(series.segments)}
+    described = {"description": text, **kept, "segments": len(series.segments)}
+    return Diagnosis(regime.name, tuple(sorted(findings, key=lambda f: -LEVELS.index(f.level))), described)

@@ -8,9 +8,9 @@ from jaxtyping import Float
 from .._core.format import listed, measured
 from ..data import TimeSeries
 from ..statistics.resampling import jackknife
+from . import thresholds
 from .finding import Finding, Quantity
 from .moments import SeriesMoments
-from .thresholds import THRESHOLDS
 
 _TAIL = 0.01  # share of samples that counts as the tail
 _EDGE = 0.01  # of the range: what counts as near an edge
@@ -38,7 +38,7 @@ class Marginals:
 
     def hard_edges(self) -> Float[np.ndarray, "side var"]:
         """Whether samples crowd at the lowest and at the highest value seen."""
-        return self.crowding > THRESHOLDS.crowded_edge
+        return self.crowding > thresholds.CROWDED_EDGE
 
 
 def describe_marginals(moments: SeriesMoments) -> Marginals:
@@ -77,7 +77,7 @@ def tail_exponent(sizes: np.ndarray, independent: float) -> tuple[float, float]:
 def _outliers(series: TimeSeries, sample: np.ndarray) -> np.ndarray:
     """Number of samples of each variable beyond 20 standard deviations by the quartiles, half as far from the next."""
     low, middle, high = np.quantile(sample, [0.25, 0.5, 0.75], axis=0)
-    far = THRESHOLDS.outlier * (high - low) / _QUARTILES
+    far = thresholds.OUTLIER * (high - low) / _QUARTILES
     far[far < 1e-6] = np.inf
     counts = np.zeros(sample.shape[1], int)
     for segment in series.segments:
@@ -112,11 +112,11 @@ def check_tails(moments: SeriesMoments, found: Marginals) -> Finding:
         "tail_exponent": Quantity(found.tail, found.tail_error),
         "outliers": Quantity(found.outliers),
     }
-    if 0 < found.outliers.sum() < THRESHOLDS.few_outliers * moments.series.n_samples:
+    if 0 < found.outliers.sum() < thresholds.FEW_OUTLIERS * moments.series.n_samples:
         hit = listed([f"{name} {n}" for name, n in zip(names, found.outliers) if n])
         meaning = f"Outliers: single samples far from all others, {hit}. They distort every moment."
         return Finding("tails", "warning", meaning, "Look at them. If they are errors, replace them by NaN.", numbers)
-    heavy = found.tail + 2 * found.tail_error < THRESHOLDS.tail_exponent
+    heavy = found.tail + 2 * found.tail_error < thresholds.TAIL_EXPONENT
     if heavy.any():
         worst = int(np.argmin(np.where(heavy, found.tail, np.inf)))
         meaning = (
@@ -129,14 +129,14 @@ def check_tails(moments: SeriesMoments, found: Marginals) -> Finding:
             f'`preprocess=[el.preprocess.Log(["{names[worst]}"])]` if it is positive.'
         )
         return Finding("tails", "warning", meaning, advice, numbers)
-    peaked = (kurtosis > THRESHOLDS.kurtosis) & (kurtosis > THRESHOLDS.sure * error)
+    peaked = (kurtosis > thresholds.KURTOSIS) & (kurtosis > thresholds.SURE * error)
     worst = int(np.argmax(np.where(peaked, kurtosis, kurtosis - 1e6)))
     most = f"excess kurtosis {measured(kurtosis[worst], error[worst])} ({names[worst]})"
     if peaked.any():
         advice = "Check for outliers. If the tails are real, the noise may depend on the state: see the validation."
         return Finding("tails", "note", f"Tails heavier than Gaussian: {most}. Moments are finite.", advice, numbers)
-    if (kurtosis + 2 * error > THRESHOLDS.kurtosis).any():
-        advice = "" if (kurtosis < THRESHOLDS.kurtosis).all() else _TRY_LOG
+    if (kurtosis + 2 * error > thresholds.KURTOSIS).any():
+        advice = "" if (kurtosis < thresholds.KURTOSIS).all() else _TRY_LOG
         level = "note" if advice else "ok"
         return Finding("tails", level, f"Cannot tell whether tails are heavier than Gaussian: {most}.", advice, numbers)
     return Finding("tails", "ok", f"No heavy tails: {most}.", "", numbers)

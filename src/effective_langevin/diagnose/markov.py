@@ -26,9 +26,9 @@ from ..estimate.partition import grow_tree
 from ..statistics.lags import longest_lag
 from ..statistics.resampling import critical, jackknife, jackknife_error, split
 from ..statistics.time_reversal import compare_with_reverse
+from . import thresholds
 from .finding import Finding, Quantity
 from .moments import FEW_PAIRS, SeriesMoments
-from .thresholds import THRESHOLDS
 
 _MOST_DIMENSIONS = 6
 _CELLS = (128, 32, 8)
@@ -183,7 +183,7 @@ def _largest(found: LinearMemory | CellMemory, groups: int) -> tuple[int, ...] |
     limit = np.full((width, width), critical(groups, 2 * found.value.size))
     np.fill_diagonal(limit, critical(groups, 2 * lags * width))
     significant = np.where(np.abs(found.value) > limit * found.error, np.abs(found.value), 0.0)
-    if significant.max() == 0 or significant.max() < THRESHOLDS.memory[0]:
+    if significant.max() == 0 or significant.max() < thresholds.MEMORY[0]:
         return None
     return tuple(int(k) for k in np.unravel_index(significant.argmax(), found.value.shape))
 
@@ -203,7 +203,7 @@ def check_linear_markov(moments: SeriesMoments, found: LinearMemory, cells: Cell
     if at is None:
         meaning = "C(2h) equals C(h) C(0)^-1 C(h) within errors, as in a linear Markov process."
         typical = float(np.median(found.error))
-        if typical > THRESHOLDS.memory[0]:
+        if typical > thresholds.MEMORY[0]:
             meaning += f" But the errors are large, {measured(typical)}, so this says little."
         return Finding(name, "ok", meaning, "", numbers)
     meaning = (
@@ -242,7 +242,7 @@ def check_markov(moments: SeriesMoments, found: CellMemory, *, noisy: bool, smoo
     )
     # Memory that is gone after one sample is worth a note; memory that lasts, or is strong, is a problem.
     lasting = np.abs(found.value[-1]).max() if len(found.lags) > 1 else 0.0
-    level = "warning" if max(lasting, 0.5 * abs(value)) > THRESHOLDS.memory[1] else "note"
+    level = "warning" if max(lasting, 0.5 * abs(value)) > thresholds.MEMORY[1] else "note"
     if noisy and value > 0:
         advice = "Measurement noise explains it at short lags. `el.IntegratedResponse()` leaves out lag 0."
     elif smooth or value < 0:
@@ -286,13 +286,13 @@ def check_time_reversal(moments: SeriesMoments) -> Finding:
             f"({measured(size)} errors, h = {time}). Second moments do not show it."
         )
         advice = "A constant mobility does not turn so: see `el.StateDependent()`."
-        return Finding(name, "note", meaning, advice, numbers)
-    meaning = (
-        f"Not the same backwards: < {a}(t)^2 {b}(t + h) > differs from its reverse by {measured(size)} errors at h = "
-        f"{time}, as with slow rises and fast falls. Second moments do not show it."
-    )
-    advice = (
-        "A constant mobility does not reproduce it, and in one variable no Langevin equation does: see "
-        '`el.StateDependent()` and `el.fit(..., memory="auto")`.'
-    )
+    else:
+        meaning = (
+            f"Not the same backwards: < {a}(t)^2 {b}(t + h) > differs from its reverse by {measured(size)} errors at "
+            f"h = {time}, as with slow rises and fast falls. Second moments do not show it."
+        )
+        advice = (
+            "A constant mobility does not reproduce it, and in one variable no Langevin equation does: see "
+            '`el.StateDependent()` and `el.fit(..., memory="auto")`.'
+        )
     return Finding(name, "note", meaning, advice, numbers)

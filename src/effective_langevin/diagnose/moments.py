@@ -47,7 +47,6 @@ class SeriesMoments:
 
     @property
     def groups(self) -> int:
-        """Number of groups."""
         return len(self.counts)
 
     @property
@@ -57,7 +56,6 @@ class SeriesMoments:
 
     @property
     def acf(self) -> Float[np.ndarray, "lag var"]:
-        """Autocorrelation of each variable."""
         return autocorrelation(self.lagged.mean())
 
     @property

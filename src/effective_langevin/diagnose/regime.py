@@ -16,10 +16,10 @@ from .._core.types import LagMatrices
 from ..statistics.nugget import Nugget, extrapolate_to_zero, signs_of_doubt
 from ..statistics.regime import BALLISTIC, is_smooth, least_eigenvalue, variation_slopes
 from ..statistics.resampling import FALSE_ALARM, critical
+from . import thresholds
 from .finding import Finding, Level, Quantity
 from .markov import CellMemory, LinearMemory
 from .moments import SeriesMoments, autocorrelation
-from .thresholds import THRESHOLDS
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,7 +48,7 @@ def decide_regime(moments: SeriesMoments, linear: LinearMemory, cells: CellMemor
     lags, slopes, slope_errors = measure_variation(moments)
     nugget = measure_nugget(moments)
     by_variable = slopes[0, :-1]
-    smooth, all_smooth = by_variable > THRESHOLDS.clearly_smooth, is_smooth(moments.lagged.mean()[:4])
+    smooth, all_smooth = by_variable > thresholds.CLEARLY_SMOOTH, is_smooth(moments.lagged.mean()[:4])
     doubt = doubt_lag_zero(moments, nugget, linear, cells)
     noisy, blurred = doubt > 0, (doubt < 0) & ~smooth & (not all_smooth)
     noise = np.where(noisy | blurred, np.clip(nugget.variance, None, 0.9), 0.0)
@@ -65,7 +65,7 @@ def decide_regime(moments: SeriesMoments, linear: LinearMemory, cells: CellMemor
     elif smooth.any():
         name = "mixed"
     else:
-        name = "coarse" if coarseness.max() > THRESHOLDS.coarse[1] else "diffusive"
+        name = "coarse" if coarseness.max() > thresholds.COARSE[1] else "diffusive"
     return Regime(name, white, noisy, blurred, smooth, lags, slopes, slope_errors, nugget, coarseness, error)
 
 
@@ -104,14 +104,14 @@ def doubt_lag_zero(
 
     def remembered(memory: LinearMemory) -> np.ndarray:
         value, error = np.diag(memory.value[0]), np.diag(memory.error[0])
-        return signs_of_doubt(value, error, moments.groups, THRESHOLDS.least_memory)
+        return signs_of_doubt(value, error, moments.groups, thresholds.LEAST_MEMORY)
 
-    doubt = signs_of_doubt(nugget.variance, nugget.error, moments.groups, THRESHOLDS.least_noise)
+    doubt = signs_of_doubt(nugget.variance, nugget.error, moments.groups, thresholds.LEAST_NOISE)
     doubt = np.where(doubt == remembered(cells or linear), doubt, 0)
     doubt = np.where((doubt > 0) | (remembered(linear) < 0), doubt, 0)
     if cells is not None:
         return doubt
-    rho, coarse = moments.acf[1:4], THRESHOLDS.coarse[0]
+    rho, coarse = moments.acf[1:4], thresholds.COARSE[0]
     decay = np.maximum(-np.diff(rho, axis=0), 1e-6)
     fine = (rho[0] > 1 - coarse) | (nugget.variance > 0.5 * (1 - rho[0]))
     return np.where((doubt < 0) | fine & (np.log(decay[0] / decay[1]) < coarse), doubt, 0)
@@ -281,14 +281,13 @@ def check_sampling_interval(moments: SeriesMoments, found: Regime) -> Finding:
 
     if found.white:
         return finding("stop", "is longer than any memory in the series.", "Sample at least ten times more often.")
-    if value < 3 * error:
-        return finding(
-            "ok", f"is short compared with every time scale seen (ratio {measured(value, error)}). That is fine."
-        )
+    if value <= 3 * error:
+        words = f"is short compared with every time scale seen (ratio {measured(value, error)})"
+        return finding("ok", f"{words}. That is fine.")
     fastest = measured(series.dt / value, series.dt * error / value**2, unit)
     who = series.names[worst] if worst < series.dimension else "the fastest direction"
     meaning = f"is {measured(value, error)} of the fastest time scale seen, {fastest} ({who})."
-    note, warning = THRESHOLDS.coarse
+    note, warning = thresholds.COARSE
     if value <= note:
         return finding("ok", f"{meaning} That is fine.")
     if found.name == "ballistic":

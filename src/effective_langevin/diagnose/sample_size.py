@@ -3,9 +3,9 @@
 import numpy as np
 
 from .._core.format import count, listed, measured, percent
+from . import thresholds
 from .finding import LEVELS, Finding, Quantity
 from .moments import SeriesMoments
-from .thresholds import THRESHOLDS
 
 
 def check_gaps(moments: SeriesMoments) -> Finding:
@@ -26,7 +26,7 @@ def check_gaps(moments: SeriesMoments) -> Finding:
         f"{rows} {count(segments, 'segment')}, the longest of {longest} samples. "
         f"No lag crosses a border: {percent(lost)} of the pairs one integral time apart are lost."
     )
-    if lost > THRESHOLDS.lost_pairs:
+    if lost > thresholds.LOST_PAIRS:
         advice = "The segments are short compared with the memory. Fill short gaps, or use longer records."
         return Finding("gaps", "warning", meaning, advice, numbers)
     advice = "Gaps are handled. Make sure that they do not depend on the state (sensors that fail in storms)."
@@ -55,7 +55,7 @@ def check_sample_size(moments: SeriesMoments) -> Finding:
         f"{opening}. The {series.n_samples} samples are worth {measured(round(independent[slowest]))} independent ones"
         f"{whose}: a covariance matrix of {count(series.dimension, 'variable')} is known to about {percent(error)}."
     )
-    level = LEVELS[int(np.searchsorted(THRESHOLDS.covariance_error, error))]
+    level = LEVELS[int(np.searchsorted(thresholds.COVARIANCE_ERROR, error))]
     advice = "Enough for a fit, but check the standard errors of the mobility."
     if level in ("warning", "stop"):
         fewer = ", or keep the leading components with `el.preprocess.PCA(variance=0.9)`" * (series.dimension > 1)
@@ -72,7 +72,7 @@ def check_redundancy(moments: SeriesMoments) -> Finding:
     share = np.maximum(values, 0) / values.sum()
     kept = min(int(np.searchsorted(np.cumsum(share[::-1]), 0.99) + 1), len(values))
     numbers = {"least_variance": Quantity(float(values[0])), "directions_for_99_percent": Quantity(kept)}
-    nearly, singular = THRESHOLDS.least_variance
+    nearly, singular = thresholds.LEAST_VARIANCE
     if values[0] > nearly:
         meaning = f"No variable repeats the others: the least varied direction has variance {measured(values[0])}."
         return Finding("redundant variables", "ok", meaning, "", numbers)

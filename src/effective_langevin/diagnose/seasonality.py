@@ -11,9 +11,9 @@ from .._core.format import listed, measured, percent
 from .._core.timeunits import SECONDS, canonical
 from ..statistics.resampling import FALSE_ALARM
 from ..statistics.spectral_lines import FIRST, WIDTH, equal_windows, find_peaks, is_steady
+from . import thresholds
 from .finding import Finding, Quantity
 from .moments import SeriesMoments
-from .thresholds import THRESHOLDS
 
 _MOST_WINDOWS = 256  # more make the periodogram smoother, but not the background it is compared with
 
@@ -30,23 +30,17 @@ class Line:
     steady: bool
 
 
-@dataclass(frozen=True)
-class Seasonality:
-    """Lines, strongest first; the length of the windows in time, and whether they are long enough for any line."""
+def find_lines(moments: SeriesMoments) -> tuple[list[Line] | None, float]:
+    """Lines in every variable and in its square, strongest first, and the length in time of the windows.
 
-    lines: tuple[Line, ...]
-    window: float
-    examined: bool = True
-
-
-def find_lines(moments: SeriesMoments) -> Seasonality:
-    """Lines in every variable and in its square."""
+    None for windows that are too short to look for lines.
+    """
     series = moments.excerpt
     windows = equal_windows(series.segments)
     windows = windows[:: -(-len(windows) // _MOST_WINDOWS)]
     duration = len(windows[0]) * series.dt
     if len(windows[0]) < 2 * WIDTH:
-        return Seasonality((), duration, examined=False)
+        return None, duration
     lines, chance = [], FALSE_ALARM / (2 * series.dimension)
     calendar = calendar_bins(duration, len(windows[0]), series.time_unit)
     for i in range(series.dimension):
@@ -56,7 +50,7 @@ def find_lines(moments: SeriesMoments) -> Seasonality:
                 period = 2 * duration / peak.position
                 steady = is_steady(samples, period / series.dt, peak.height)
                 lines.append(Line(i, of_square, period, 0.5 * period**2 / duration, peak.share, steady))
-    return Seasonality(tuple(sorted(without_overtones(lines), key=lambda line: -line.share)), duration)
+    return sorted(without_overtones(lines), key=lambda line: -line.share), duration
 
 
 def without_overtones(lines: list[Line]) -> list[Line]:
@@ -79,19 +73,19 @@ def calendar_bins(duration: float, samples: int, time_unit: str) -> np.ndarray:
 
 def check_seasonality(moments: SeriesMoments) -> Finding:
     """Say which lines the spectra of the variables or of their squares have."""
-    found = find_lines(moments)
-    unit, names, lines = moments.series.time_unit, moments.series.names, found.lines
+    (found, window), unit, names = find_lines(moments), moments.series.time_unit, moments.series.names
+    lines = found or []
     numbers = {
         "periods": Quantity([line.period for line in lines], [line.period_error for line in lines], unit),
         "shares_of_variance": Quantity([line.share for line in lines]),
         "variables": Quantity([names[line.variable] for line in lines]),
         "of_square": Quantity([line.of_square for line in lines]),
         "steady": Quantity([line.steady for line in lines]),
-        "window": Quantity(found.window, unit=unit),
+        "window": Quantity(window, unit=unit),
     }
     if not lines:
-        meaning = f"No spectral line with a period below {measured(found.window / 4, None, unit)}."
-        meaning = meaning if found.examined else "The records are too short to look for cycles."
+        meaning = f"No spectral line with a period below {measured(window / 4, None, unit)}."
+        meaning = "The records are too short to look for cycles." if found is None else meaning
         return Finding("seasonality", "ok", meaning, "", numbers)
     what = listed(
         [
@@ -111,5 +105,5 @@ def check_seasonality(moments: SeriesMoments) -> Finding:
         if first.of_square
         else f"Remove it with `preprocess=[el.preprocess.RemoveSeasonalCycle({first.period:.6g})]`, or {phase}."
     ) + " Give the exact period if you know it."
-    level = "warning" if first.share > THRESHOLDS.cycle_share else "note"
+    level = "warning" if first.share > thresholds.CYCLE_SHARE else "note"
     return Finding("seasonality", level, f"There is a cycle: {what}.", advice, numbers)

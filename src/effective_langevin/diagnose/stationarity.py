@@ -30,9 +30,9 @@ from ..statistics.stationarity_tests import (
     dickey_fuller,
     variance_components,
 )
+from . import thresholds
 from .finding import Finding, Quantity
 from .moments import SeriesMoments, resolved_times
-from .thresholds import THRESHOLDS
 
 LEVEL_FEATURES = ("mean", "log_spread", "autocorrelation")
 MOTION_FEATURES = ("log_motion",)
@@ -70,7 +70,6 @@ class Stationarity:
 
     @property
     def tests(self) -> int:
-        """Number of p-values."""
         return sum(c.p_values.size for c in self.comparisons)
 
     @property
@@ -120,7 +119,7 @@ def unit_roots(moments: SeriesMoments) -> Float[np.ndarray, " var"]:
     longest = max(series.segments, key=len)
     if 2 * len(longest) < series.n_samples:
         return found
-    for i in np.flatnonzero(series.duration < THRESHOLDS.short_record * moments.times):
+    for i in np.flatnonzero(series.duration < thresholds.SHORT_RECORD * moments.times):
         stride = max(1, int(moments.times[i] / series.dt / _PER_TIME))
         found[i] = dickey_fuller(longest[::stride, i])
     return found
@@ -136,19 +135,11 @@ def _local_times(pieces: Sequence[Samples], moments: SeriesMoments) -> Float[np.
 
 
 def block_features(pieces: Sequence[Samples], lag: int, names: Sequence[str]) -> list[np.ndarray]:
-    """Of one block: the features named, `LEVEL_FEATURES` or `MOTION_FEATURES`."""
-    return [_step_size(pieces)] if tuple(names) == MOTION_FEATURES else _levels(pieces, lag)
-
-
-def _step_size(pieces: Sequence[Samples]) -> np.ndarray:
-    """Log of the rms step between samples."""
-    steps = max(sum(len(p) - 1 for p in pieces), 1)
-    moves = (np.diff(p, axis=0) for p in pieces)
-    return 0.5 * np.log(np.maximum(sum(np.einsum("ti,ti->i", m, m) for m in moves) / steps, 1e-30))
-
-
-def _levels(pieces: Sequence[Samples], lag: int) -> list[np.ndarray]:
-    """Mean, log standard deviation, and autocorrelation at `lag`."""
+    """Of one block: mean, log standard deviation and autocorrelation at `lag`, or the log of the rms step."""
+    if tuple(names) == MOTION_FEATURES:
+        steps = max(sum(len(p) - 1 for p in pieces), 1)
+        moves = (np.diff(p, axis=0) for p in pieces)
+        return [0.5 * np.log(np.maximum(sum(np.einsum("ti,ti->i", m, m) for m in moves) / steps, 1e-30))]
     count = sum(len(p) for p in pieces)
     mean = sum(p.sum(axis=0) for p in pieces) / count
     centred = [p - mean for p in pieces]
@@ -225,6 +216,8 @@ _GROUPINGS = {
 
 
 class _Alarm(NamedTuple):
+    """A significant difference; the most significant comes first."""
+
     p_value: float
     drift: float
     feature: str
@@ -233,18 +226,34 @@ class _Alarm(NamedTuple):
 
 
 def check_stationarity(moments: SeriesMoments, series: TimeSeries) -> Finding:
-    """Make one finding of all comparisons, and offer to declare angles where the series is not stationary."""
-    return _offer_angles(_judge(moments, compare_stretches(moments)), series)
+    """Make one finding of all comparisons; offer to declare angles of many turns where it is not stationary."""
+    finding = _judge(moments, compare_stretches(moments))
+    turns = find_unwrapped(series) if finding.level in ("warning", "stop") else {}
+    if not turns:
+        return finding
+    period, written = ("360", "360") if max(turns.values()) > 10 else ("2 pi", "2 * np.pi")
+    declared = ", ".join(f'"{name}": {written}' for name in turns)
+    advice = (
+        f"If {listed(list(turns))} {'is an angle' if len(turns) == 1 else 'are angles'} (many turns of {period}), "
+        f"declare it: `el.TimeSeries(..., periods={{{declared}}})`. {finding.advice}"
+    )
+    return replace(finding, advice=advice)
 
 
 def _judge(moments: SeriesMoments, found: Stationarity) -> Finding:
     """Judge all comparisons; a random walk comes first."""
-    numbers, alarms = _numbers(moments, found), _alarms(moments, found)
+    numbers, names = _numbers(moments, found), moments.series.names
+    alarms = sorted(
+        _Alarm(float(p), float(c.drifts[k, i]), c.names[k], names[i], c.grouping)
+        for c in found.comparisons
+        for (k, i), p in np.ndenumerate(c.p_values)
+        if p < found.chance
+    )
     if (found.unit_root > UNIT_ROOT).any():
         return _random_walk(moments, found, alarms, numbers)
     if alarms:
         return _drifting(alarms, numbers)
-    if (found.remaining > THRESHOLDS.undecayed).any():
+    if (found.remaining > thresholds.UNDECAYED).any():
         meaning = (
             f"The memory outlasts the records: {percent(float(found.remaining.max()))} of the correlation is left at "
             "the longest lag. Such records do not distinguish a random walk from a stationary process."
@@ -277,16 +286,6 @@ def _numbers(moments: SeriesMoments, found: Stationarity) -> dict[str, Quantity]
     }
 
 
-def _alarms(moments: SeriesMoments, found: Stationarity) -> list[_Alarm]:
-    """Every significant difference, the most significant first."""
-    return sorted(
-        _Alarm(float(p), float(c.drifts[k, i]), c.names[k], moments.series.names[i], c.grouping)
-        for c in found.comparisons
-        for (k, i), p in np.ndenumerate(c.p_values)
-        if p < found.chance
-    )
-
-
 def _random_walk(moments: SeriesMoments, found: Stationarity, alarms: list[_Alarm], numbers: dict) -> Finding:
     walks = found.unit_root > UNIT_ROOT
     worst = int(np.argmax(np.where(walks, found.unit_root, -np.inf)))
@@ -314,25 +313,11 @@ def _drifting(alarms: list[_Alarm], numbers: dict[str, Quantity]) -> Finding:
         f"beyond what its memory explains (p = {first.p_value:.1g}).{_also(others)}"
     )
     largest = max(a.drift for a in alarms if a.feature != "autocorrelation" or a.drift < 1)
-    small, large = THRESHOLDS.drift
+    small, large = thresholds.DRIFT
     level = "note" if largest < small else "stop" if largest > large else "warning"
     if first.feature == "mean" and first.grouping == "along the record":
         advice += " `preprocess=[el.preprocess.Detrend()]` removes a trend of the mean."
     return Finding("stationarity", level, meaning, advice, numbers)
-
-
-def _offer_angles(finding: Finding, series: TimeSeries) -> Finding:
-    """Offer to declare variables that may be angles counted over many turns, where the series is not stationary."""
-    turns = find_unwrapped(series) if finding.level in ("warning", "stop") else {}
-    if not turns:
-        return finding
-    period, written = ("360", "360") if max(turns.values()) > 10 else ("2 pi", "2 * np.pi")
-    declared = ", ".join(f'"{name}": {written}' for name in turns)
-    advice = (
-        f"If {listed(list(turns))} {'is an angle' if len(turns) == 1 else 'are angles'} (many turns of {period}), "
-        f"declare it: `el.TimeSeries(..., periods={{{declared}}})`. {finding.advice}"
-    )
-    return replace(finding, advice=advice)
 
 
 def _also(alarms: list[_Alarm]) -> str:

@@ -12,9 +12,9 @@ import numpy as np
 
 from .._core.format import listed
 from ..statistics.resampling import critical, jackknife
+from . import thresholds
 from .finding import Finding, Quantity
 from .moments import SeriesMoments
-from .thresholds import THRESHOLDS
 
 _SMALLEST_RING = 4
 _MOST_EXCHANGED = 6
@@ -32,13 +32,12 @@ class Candidate:
 
     @property
     def possible(self) -> bool:
-        """Not contradicted."""
         return self.deviation < self.allowed
 
     @property
     def suggested(self) -> bool:
         """Not contradicted, although a violation of a tenth of a standard deviation would have been."""
-        return self.possible and self.error < THRESHOLDS.visible / 2
+        return self.possible and self.error < thresholds.VISIBLE / 2
 
 
 def find_symmetries(moments: SeriesMoments) -> tuple[Candidate, ...]:
@@ -86,7 +85,7 @@ def _test(
     compared = error > 1e-12
     if not compared.any():
         return Candidate(name, 0.0, 1.0, np.inf)
-    allowed = critical(moments.groups, int(compared.sum()), THRESHOLDS.missed_symmetry)
+    allowed = critical(moments.groups, int(compared.sum()), thresholds.MISSED_SYMMETRY)
     largest = float(np.max(np.abs(gap / np.where(compared, error, np.inf))))
     return Candidate(name, largest, allowed, float(np.sqrt(np.mean(error**2))))
 

@@ -26,8 +26,7 @@ from ..execution.batches import count_cores
 from ..execution.cluster import active_client
 from ..execution.workers import run_all
 from ..fit import describe
-from .folder import ManyFolder
-from .result import ManyFits, wanted_reports
+from .result import ManyFits, ManyFolder, wanted_reports
 from .task import Row, Task, carry_out, in_one_line
 
 if TYPE_CHECKING:

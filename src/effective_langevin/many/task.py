@@ -38,7 +38,6 @@ class Task:
 
     @property
     def name(self) -> str:
-        """Name of the series."""
         return self.part.name
 
 
@@ -52,8 +51,7 @@ def carry_out(task: Task) -> Row:
     if task.known is None:
         said = [str(w.message) for w in caught if issubclass(w.category, EstimateWarning)]
         row |= {"seconds": time.perf_counter() - begun, "warnings": said}
-    with files.replaced(task.row) as temporary:
-        temporary.write_text(json.dumps(row), encoding="utf-8")
+    files.write_text(task.row, json.dumps(row))
     return row
 
 

@@ -1,7 +1,5 @@
 """Reference systems with known answers, for documentation, tests, demonstrations and users alike."""
 
-from typing import Any
-
 from .._core import checks
 from .base import System
 from .fokker_planck import FokkerPlanck
@@ -26,7 +24,7 @@ __all__ = [
     "by_name",
 ]
 
-_BY_NAME = {
+BY_NAME = {
     "wells": AsymmetricWells,
     "scalar": ScalarMultiplicative,
     "lorenz63": StochasticLorenz63,
@@ -57,19 +55,4 @@ def by_name(name: str) -> System:
     >>> el.systems.by_name("cir").names
     ('x',)
     """
-    return _BY_NAME[checks.one_of("system", name, _BY_NAME)]()
-
-
-def describe_all() -> list[dict[str, Any]]:
-    """Return name, class, dimension, what is known exactly, and the equation of each reference system."""
-    made = {name: by_name(name) for name in _BY_NAME}
-    return [
-        {
-            "name": name,
-            "class": type(system).__name__,
-            "dimension": system.dimension,
-            "exact": list(system.exact),
-            "equation": (type(system).__doc__ or "").strip().split("\n")[0],
-        }
-        for name, system in made.items()
-    ]
+    return BY_NAME[checks.one_of("system", name, BY_NAME)]()

@@ -19,6 +19,19 @@ from ..simulate import Equation, EulerMaruyama, StochasticHeun, integrate
 from ..simulate.steppers import WrapAngles
 
 
+def _of_states(shape: str) -> Callable[[Any], Any]:
+    """Complete the docstring of a function of states, whose values have this `shape`."""
+
+    def complete(method: Any) -> Any:
+        method.__doc__ += (
+            "\n\n        Parameters\n        ----------\n        x : array, shape (..., var)\n            States.\n\n"
+            f"        Returns\n        -------\n        array, shape {shape}\n        "
+        )
+        return method
+
+    return complete
+
+
 class System(eqx.Module):
     """A stochastic differential equation dx = drift(x) dt + sqrt(2) noise_factor(x) dW (Ito).
 
@@ -77,104 +90,46 @@ class System(eqx.Module):
 
     @property
     def entropy_production(self) -> float | None:
-        """Exact < nu . D^-1 nu >; None where it is not known, or not defined because no noise acts along nu."""
-        return None
+        """Exact < nu . D^-1 nu >, zero on a line; None if it is not known, or undefined: no noise acts along nu."""
+        on_a_line = self.dimension == 1 and not any(self.periods)
+        return 0.0 if on_a_line and "entropy production" in self.exact else None
 
+    @_of_states("(..., var), or None")
     def score_function(self, x: Samples) -> Samples | None:
-        """Return the exact score grad ln p at each state, or None where it is not known.
-
-        Parameters
-        ----------
-        x : array, shape (..., var)
-            States.
-
-        Returns
-        -------
-        array, shape (..., var), or None
-        """
+        """Return the exact score grad ln p at each state, or None where it is not known."""
         return None
 
+    @_of_states("(..., var)")
     def drift(self, x: Samples) -> Samples:
-        """Return the drift at each state.
-
-        Parameters
-        ----------
-        x : array, shape (..., var)
-            States.
-
-        Returns
-        -------
-        array, shape (..., var)
-        """
+        """Return the drift at each state."""
         return _over_samples(self._drift, x)
 
+    @_of_states("(..., var, brownian)")
     def noise_factor(self, x: Samples) -> np.ndarray:
-        """Return the matrix in front of sqrt(2) dW at each state.
-
-        Parameters
-        ----------
-        x : array, shape (..., var)
-            States.
-
-        Returns
-        -------
-        array, shape (..., var, brownian)
-        """
+        """Return the matrix in front of sqrt(2) dW at each state."""
         return _over_samples(self._noise, x)
 
+    @_of_states("(..., var, var)")
     def diffusion(self, x: Samples) -> np.ndarray:
-        """Return the noise factor times its transpose at each state.
-
-        Parameters
-        ----------
-        x : array, shape (..., var)
-            States.
-
-        Returns
-        -------
-        array, shape (..., var, var)
-        """
+        """Return the noise factor times its transpose at each state."""
         factor = self.noise_factor(x)
         return factor @ np.swapaxes(factor, -1, -2)
 
+    @_of_states("(..., var)")
     def divergence(self, x: Samples) -> Samples:
-        """Return sum_j d_j D_ij of the diffusion D at each state.
-
-        Parameters
-        ----------
-        x : array, shape (..., var)
-            States.
-
-        Returns
-        -------
-        array, shape (..., var)
-        """
+        """Return sum_j d_j D_ij of the diffusion D at each state."""
         return np.zeros(np.shape(x)) if self.additive else _over_samples(self._divergence, x)
 
+    @_of_states("(..., var), or None")
     def current(self, x: Samples) -> Samples | None:
-        """Return the exact current velocity nu = drift - D s - div D at each state, or None where it is not known.
-
-        Parameters
-        ----------
-        x : array, shape (..., var)
-            States.
-
-        Returns
-        -------
-        array, shape (..., var), or None
-        """
+        """Return the exact current velocity nu = drift - D s - div D at each state, or None where it is not known."""
         score = self.score_function(x)
         if score is None:
             return None
         return self.drift(x) - np.einsum("...ij,...j->...i", self.diffusion(x), score) - self.divergence(x)
 
     def _divergence(self, x):
-        """Return div D of one state."""
-
-        def diffusion(y):
-            return self._noise(y) @ self._noise(y).T
-
-        return jnp.einsum("ijj->i", jax.jacfwd(diffusion)(x))
+        return jnp.einsum("ijj->i", jax.jacfwd(lambda y: self._noise(y) @ self._noise(y).T)(x))
 
     @keywords_once_positional("dt", "members", "seed")
     def simulate(
@@ -221,7 +176,17 @@ class System(eqx.Module):
         (3, 11, 2)
         """
         members, seed = checks.integer_at_least("members", members, 1), checks.integer_at_least("seed", seed, 0)
-        frames, save_every, step = split_time(duration, dt, self.step if step is None else step)
+        frames, save_every, step = _split_time(duration, dt, self.step if step is None else step)
+        options = {"members": members, "seed": seed, "burn_in": burn_in, "initial": initial, "noise": noise}
+        paths = self._integrate(frames, save_every, step, **options)
+        if lost := int((~np.isfinite(paths[:, -1]).all(axis=1)).sum()):
+            raise DivergenceError(f"{lost} of {len(paths)} members diverged at step {step:g}. Give a smaller `step`.")
+        return TimeSeries(paths, dt, names=self.names, periods=self.periods)
+
+    def _integrate(
+        self, frames: int, save_every: int, step: float, *, members: int, seed: int, burn_in, initial, noise
+    ) -> Paths:
+        """Return the initial and `frames` further states of every member, `save_every` steps apart."""
         noise_factor = jnp.asarray(self._noise(None), jnp.float32) if self.additive else self._noise
         stepper, brownian = StochasticHeun() if self.additive else EulerMaruyama(), self.brownian_dimension
         advance = stepper.advance(Equation(self._drift, noise_factor), step)
@@ -238,8 +203,7 @@ class System(eqx.Module):
             shape = (members, frames * save_every, brownian)
             noise = checks.shaped_array("noise", noise, shape, f"(member, step, brownian) = {shape} at step {step:g}")
         key, label = keys.named(keys.key_from_seed(seed), "noise"), f"Simulating {type(self).__name__}"
-        paths = run(initial, frames=frames, save_every=save_every, noise=noise, key=key, label=label).paths
-        return TimeSeries(check_finite(paths, step), dt, names=self.names, periods=self.periods)
+        return run(initial, frames=frames, save_every=save_every, noise=noise, key=key, label=label).paths
 
     @keywords_once_positional("dt", "members", "seed")
     def simulate_with_noise(
@@ -263,7 +227,7 @@ class System(eqx.Module):
         array, shape (member, step, brownian)
             The Brownian increments that drove them.
         """
-        frames, save_every, exact_step = split_time(duration, dt, self.step if step is None else step)
+        frames, save_every, exact_step = _split_time(duration, dt, self.step if step is None else step)
         shape = (members, frames * save_every, self.brownian_dimension)
         normals = jax.random.normal(keys.named(keys.key_from_seed(seed), "returned noise"), shape)
         noise = np.sqrt(exact_step) * np.asarray(normals, float)
@@ -271,18 +235,11 @@ class System(eqx.Module):
         return paths, noise
 
 
-def split_time(duration: float, dt: float, step: float) -> tuple[int, int, float]:
+def _split_time(duration: float, dt: float, step: float) -> tuple[int, int, float]:
     """Return the number of frames, the steps per frame, and the step that fits `dt` exactly."""
     duration, dt = checks.positive_number("duration", duration), checks.positive_number("dt", dt)
     save_every = max(1, round(dt / checks.positive_number("step", step)))
     return max(1, round(duration / dt)), save_every, dt / save_every
-
-
-def check_finite(paths: Paths, step: float) -> Paths:
-    """Return the paths, or explain that some members diverged."""
-    if lost := int((~np.isfinite(paths[:, -1]).all(axis=1)).sum()):
-        raise DivergenceError(f"{lost} of {len(paths)} members diverged at step {step:g}. Give a smaller `step`.")
-    return paths
 
 
 def _over_samples(function: Callable, x: Samples) -> np.ndarray:

@@ -12,10 +12,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from .._core import checks, progress
-from .._core.deprecation import keywords_once_positional
-from .._core.types import Paths, Samples
-from ..data import TimeSeries
-from .base import System, check_finite, split_time
+from .._core.types import Samples
+from .base import System
 
 Array = np.ndarray | jax.Array
 _FRAMES_PER_CALL = 64
@@ -94,30 +92,33 @@ class KuramotoSivashinsky(System):
     def _noise(self, x):
         return np.zeros((len(x), 0))
 
-    @keywords_once_positional("dt", "members", "seed")
-    def simulate(
-        self,
-        duration: float,
-        *,
-        dt: float,
-        members: int = 1,
-        seed: int = 0,
-        step: float | None = None,
-        burn_in: float | None = None,
-        initial: Samples | None = None,
-        noise: np.ndarray | None = None,
-    ) -> TimeSeries:
+    def _integrate(self, frames, save_every, step, *, members, seed, burn_in, initial, noise):
+        """Spin up, then save the initial and `frames` further observations of every member."""
         checks.not_given("noise", noise, "the Kuramoto-Sivashinsky equation has none")
-        members, seed = checks.integer_at_least("members", members, 1), checks.integer_at_least("seed", seed, 0)
-        frames, save_every, step = split_time(duration, dt, self.step if step is None else step)
         if members == 1:
             checks.integer_at_least("duration / dt", frames, self.dimension - 1)
         default = self.burn_in if initial is None else 0.0
         burn_in = checks.non_negative_number("burn_in", default if burn_in is None else burn_in)
         start = self._random_states(members, seed) if initial is None else initial
         start = checks.shaped_array("initial", start, (members, self.grid), "(member, grid)")
-        paths = self._integrate(start, frames, save_every, step, round(burn_in / step))
-        return TimeSeries(check_finite(paths, step), dt, names=self.names)
+        spin_up, paths = round(burn_in / step), np.empty((len(start), frames + 1, self.dimension))
+        spin_calls, spin_count = _equal_calls(spin_up, _STEPS_PER_CALL)
+        calls, count = _equal_calls(frames, _FRAMES_PER_CALL)
+        label = f"Simulating {type(self).__name__}"
+        with jax.enable_x64(True), progress.task(label, spin_up + frames * save_every) as tick:
+            coefficients = Etdrk4(*map(jnp.asarray, self._etdrk4(step)))
+            state = jnp.asarray(self._spectrum(start))
+            for call in range(spin_calls):
+                state, _ = _run_frames(coefficients, state, self.grid, self.stride, 1, spin_count)
+                state.block_until_ready()
+                tick(min(spin_count, spin_up - call * spin_count))
+            paths[:, 0] = np.fft.irfft(np.asarray(state), self.grid)[:, :: self.stride]
+            for first in range(0, calls * count, count):
+                state, seen = _run_frames(coefficients, state, self.grid, self.stride, count, save_every)
+                kept = min(count, frames - first)
+                paths[:, first + 1 : first + 1 + kept] = np.asarray(seen[:kept]).transpose(1, 0, 2)
+                tick(kept * save_every)
+        return paths
 
     def _etdrk4(self, step: float) -> Etdrk4:
         """Return the coefficients of one step; removable singularities at L = 0 by means over a circle around h L."""
@@ -148,27 +149,6 @@ class KuramotoSivashinsky(System):
         spectrum = np.zeros((members, self.grid // 2 + 1), complex)
         spectrum[:, 1 : highest + 1] = self.grid / (2 * np.sqrt(highest)) * (normals[..., 0] + 1j * normals[..., 1])
         return np.fft.irfft(spectrum, self.grid)
-
-    def _integrate(self, start: Samples, frames: int, save_every: int, step: float, spin_up: int) -> Paths:
-        """Spin up for `spin_up` steps, then save the initial and `frames` further observations of every member."""
-        paths = np.empty((len(start), frames + 1, self.dimension))
-        spin_calls, spin_count = _equal_calls(spin_up, _STEPS_PER_CALL)
-        calls, count = _equal_calls(frames, _FRAMES_PER_CALL)
-        label = f"Simulating {type(self).__name__}"
-        with jax.enable_x64(True), progress.task(label, spin_up + frames * save_every) as tick:
-            coefficients = Etdrk4(*map(jnp.asarray, self._etdrk4(step)))
-            state = jnp.asarray(self._spectrum(start))
-            for call in range(spin_calls):
-                state, _ = _run_frames(coefficients, state, self.grid, self.stride, 1, spin_count)
-                state.block_until_ready()
-                tick(min(spin_count, spin_up - call * spin_count))
-            paths[:, 0] = np.fft.irfft(np.asarray(state), self.grid)[:, :: self.stride]
-            for first in range(0, calls * count, count):
-                state, seen = _run_frames(coefficients, state, self.grid, self.stride, count, save_every)
-                kept = min(count, frames - first)
-                paths[:, first + 1 : first + 1 + kept] = np.asarray(seen[:kept]).transpose(1, 0, 2)
-                tick(kept * save_every)
-        return paths
 
 
 def _step(c: Etdrk4, spectrum: Array, grid: int) -> Array:

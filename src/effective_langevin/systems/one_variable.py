@@ -48,11 +48,6 @@ class ScalarMultiplicative(System):
         """<D>, by quadrature."""
         return np.array([[self.expectation(self._diffusion)]])
 
-    @property
-    def entropy_production(self) -> float:
-        """Zero: on a line nothing can go around."""
-        return 0.0
-
     def score_function(self, x: Samples) -> Samples:
         x = np.asarray(x, float)
         return (self._drift(x) + self.B * (self.A - self.B * x)) / self._diffusion(x)
@@ -136,11 +131,6 @@ class CoxIngersollRoss(System):
     def mobility(self) -> Matrix:
         """theta gamma."""
         return np.array([[self.level * self.noise]])
-
-    @property
-    def entropy_production(self) -> float:
-        """Zero: on a line nothing can go around."""
-        return 0.0
 
     def score_function(self, x: Samples) -> Samples:
         return (self.rate * self.level / self.noise - 1) / np.asarray(x, float) - self.rate / self.noise
@@ -236,7 +226,6 @@ class DrivenRing(System):
         return self.flux / self.density(np.asarray(x, float))
 
     def _force(self, x, library):
-        """Return f - V'."""
         waves = [
             k * (b * library.cos(k * x) - a * library.sin(k * x))
             for k, (a, b) in enumerate(zip(self.cosines, self.sines), start=1)

@@ -56,7 +56,6 @@ class Curve:
 
     @property
     def labels(self) -> list[str]:
-        """Names along the axis `variable`."""
         return [str(name) for name in self["variable"]]
 
     def unit(self, name: str) -> str:
@@ -65,15 +64,18 @@ class Curve:
 
 
 class LazyCurves(Mapping[str, Curve]):
-    """Curves by name, each computed when it is first asked for; makers that return None have nothing to show."""
+    """Curves by name, each computed when it is first asked for; makers that return None have nothing to show.
 
-    def __init__(self, makers: Mapping[str, Callable[[], Curve | None]]):
+    `makers` returns them by name: it is kept in their place, so that curves can be pickled.
+    """
+
+    def __init__(self, makers: Callable[[], Mapping[str, Callable[[], Curve | None]]]):
         self._makers, self._made = makers, {}
 
     def get(self, name: str, default: Any = None) -> Any:
         """Return the curve, or `default` if there is none."""
-        if name not in self._made and name in self._makers:
-            self._made[name] = self._makers[name]()
+        if name not in self._made and name in (makers := self._makers()):
+            self._made[name] = makers[name]()
         found = self._made.get(name)
         return default if found is None else found
 
@@ -87,7 +89,7 @@ class LazyCurves(Mapping[str, Curve]):
         return self.get(str(name)) is not None
 
     def __iter__(self) -> Iterator[str]:
-        return (name for name in self._makers if name in self)
+        return (name for name in self._makers() if name in self)
 
     def __len__(self) -> int:
         return sum(1 for _ in self)

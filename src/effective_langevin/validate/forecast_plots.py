@@ -96,5 +96,4 @@ def plot_comparison(result: Any, ax: Any = None) -> np.ndarray:
 
 
 def _name_lines(axes: np.ndarray, *lines: tuple[Any, Any, str]) -> None:
-    """Draw a legend of lines: colour, dashes and words of each."""
     legend(axes, [Line2D([], [], color=c, linestyle=d, label=words) for c, d, words in lines])

@@ -4,8 +4,10 @@ Each takes a `Validation` (or one of its curves, or a model where only that is d
 into; `axes[0].figure.savefig("figure.png")` writes the figure.
 """
 
-from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import combinations
+from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -42,38 +44,23 @@ _SHOWN = 1e-5
 _NAMED = 14  # letters of a name in a narrow place
 
 
-class _Line(NamedTuple):
-    """One panel: the abscissa, what of a curve is drawn, and its labels."""
-
-    x: np.ndarray
-    pick: Callable[[np.ndarray], np.ndarray]
-    title: str = ""
-    xlabel: str = ""
-    ylabel: str = ""
-
-
-def _column(v: int) -> Callable[[np.ndarray], np.ndarray]:
-    return lambda values: values[:, v]
-
-
-def _draw_line(ax: Axes, curve: Curve, line: _Line, *, positive: bool = False, zero: bool = False) -> None:
-    """Draw one curve of data and of model with bands of two standard errors."""
+def _draw_line(ax: Axes, curve: Curve, x: np.ndarray, at: Any, *, positive=False, zero=False, **labels: str) -> None:
+    """Draw one curve of data and of model, its values `at` some index, with bands of two standard errors."""
     if zero:
         ax.axhline(0, **GREY)
     for (values, error), look in zip(curve.sides, _SIDES):
-        band(ax, line.x, line.pick(values), None if error is None else line.pick(error), *look, positive=positive)
-    ax.set(xlim=(line.x[0], line.x[-1]), title=line.title, xlabel=line.xlabel, ylabel=line.ylabel)
+        band(ax, x, values[at], None if error is None else error[at], *look, positive=positive)
+    ax.set(xlim=(x[0], x[-1]), **labels)
 
 
-def _draw_lines(curve: Curve, lines: Sequence[_Line], ax: Any, columns: int, height: float, **options: Any):
+def _draw_lines(curve: Curve, lines: Sequence[dict[str, Any]], ax: Any, columns: int, height: float, **options: Any):
     """Draw a panel for each line; labels that repeat stand at the edges only."""
-    axes, same = panels(len(lines), columns, height, ax), len({line.xlabel for line in lines}) == 1
+    axes, same = panels(len(lines), columns, height, ax), len({line["xlabel"] for line in lines}) == 1
     for k, (panel, line) in enumerate(zip(axes, lines)):
         above = same and k + columns < len(lines)
-        beside = k % columns > 0 and line.ylabel == lines[k - 1].ylabel
-        changes = {"xlabel": ""} if above else {}
-        changes |= {"ylabel": ""} if beside else {}
-        _draw_line(panel, curve, line._replace(**changes), **options)
+        beside = k % columns > 0 and line["ylabel"] == lines[k - 1]["ylabel"]
+        shown = {"xlabel": "" if above else line["xlabel"], "ylabel": "" if beside else line["ylabel"]}
+        _draw_line(panel, curve, **{**line, **shown}, **options)
     legend(axes, dashed=True)
     return axes
 
@@ -108,7 +95,7 @@ def plot_overview(result: Any, ax: Any = None) -> np.ndarray:
         _draw_density(axes[2], pdf, at)
         axes[2].set(xlabel=label(pdf.labels[at], pdf["unit"][at]), ylim=(0, None))
     axes[2].set_title("Density", loc="left")
-    _draw_line(axes[3], acf, _Line(acf["lag"], _column(v), "", label("lag τ", acf.unit("lag"))), zero=True)
+    _draw_line(axes[3], acf, acf["lag"], np.s_[:, v], xlabel=label("lag τ", acf.unit("lag")), zero=True)
     axes[3].set_title(f"Autocorrelation of {short(acf.labels[v], _NAMED)}", loc="left")
     legend(axes, dashed=True)
     return axes
@@ -289,8 +276,8 @@ def plot_mode_acf(result: Any, ax: Any = None) -> np.ndarray:
 
 def _draw_acfs(curve: Curve, titles: dict[int, str], columns: int, ax: Any) -> np.ndarray:
     """Draw the autocorrelations at the places that have a title, on one scale."""
-    across, places = label("lag τ", curve.unit("lag")), list(titles)
-    lines = [_Line(curve["lag"], _column(v), title, across, "autocorrelation") for v, title in titles.items()]
+    places, same = list(titles), {"xlabel": label("lag τ", curve.unit("lag")), "ylabel": "autocorrelation"}
+    lines = [{"x": curve["lag"], "at": np.s_[:, v], "title": title, **same} for v, title in titles.items()]
     axes = _draw_lines(curve, lines, ax, columns, 2.7 if len(lines) == 1 else 2.1, zero=True)
     lowest = min(0.0, *(float(np.nanmin(values[:, places])) for values, _ in curve.sides)) - 0.04
     for panel in axes:
@@ -303,20 +290,16 @@ def plot_cross_correlation(result: Any, ax: Any = None) -> np.ndarray:
     """Draw rho_ij(tau) of x_i(t + tau) with x_j(t) for every pair; a curve that is not even shows circulation."""
     curve = curve_of(result, "cross_correlation")
     names, tau = [short(name, _NAMED) for name in curve.labels], curve["lag"]
-    both, across = np.concatenate([-tau[:0:-1], tau]), label("lag τ", curve.unit("lag"))
+    parts = {name: getattr(curve, name) for name in ("data", "model", "data_error", "model_error")}
+    # rho_ij(-tau) = rho_ji(tau)
+    both = {n: None if s is None else np.concatenate([s[:0:-1].swapaxes(1, 2), s]) for n, s in parts.items()}
+    same = {"xlabel": label("lag τ", curve.unit("lag")), "ylabel": "cross-correlation"}
     lines = [
-        # rho_ij(-tau) = rho_ji(tau)
-        _Line(
-            both,
-            lambda rho, i=i, j=j: np.concatenate([rho[:0:-1, j, i], rho[:, i, j]]),
-            f"{names[i]}(t + τ) with {names[j]}(t)",
-            across,
-            "cross-correlation",
-        )
-        for i in range(len(names))
-        for j in range(i + 1, len(names))
+        {"title": f"{names[i]}(t + τ) with {names[j]}(t)", "at": np.s_[:, i, j], **same}
+        for i, j in combinations(range(len(names)), 2)
     ]
-    axes = _draw_lines(curve, lines, ax, min(len(lines), 3), 2.3, zero=True)
+    x = np.concatenate([-tau[:0:-1], tau])
+    axes = _draw_lines(replace(curve, **both), lines, ax, min(len(lines), 3), 2.3, zero=True, x=x)
     for panel in axes:
         panel.axvline(0, **GREY)
         low, high = panel.get_ylim()
@@ -328,12 +311,11 @@ def plot_cross_correlation(result: Any, ax: Any = None) -> np.ndarray:
 def plot_spectrum(result: Any, ax: Any = None) -> np.ndarray:
     """Draw power spectral densities on logarithmic scales, with bands of two standard errors."""
     curve = curve_of(result, "spectrum")
-    per_time, lines = curve.unit("frequency"), []
-    time_unit = per_time.removeprefix("1/")
+    time_unit, lines = curve.unit("frequency").removeprefix("1/"), []
+    same = {"x": curve["frequency"], "xlabel": label("frequency", curve.unit("frequency"))}
     for v, (name, unit) in enumerate(zip(curve.labels, curve["unit"])):
         power = f" [{plain(f'{unit}² {time_unit}'.strip())}]" if unit else ""
-        across = label("frequency", per_time)
-        lines.append(_Line(curve["frequency"], _column(v), short(name, 24), across, f"power density{power}"))
+        lines.append({"at": np.s_[:, v], "title": short(name, 24), "ylabel": f"power density{power}", **same})
     axes = _draw_lines(curve, lines, ax, even_columns(len(lines)), 2.5 if len(lines) < 4 else 2.1, positive=True)
     for v, panel in enumerate(axes):
         panel.set(xscale="log", yscale="log")
@@ -350,7 +332,7 @@ def plot_return_time(result: Any, ax: Any = None) -> np.ndarray:
     curve = curve_of(result, "return_time")
     along = label("time between crossings", curve.unit("value"))
     lines = [
-        _Line(curve["levels"][v], lambda values, v=v: values[v], "", label(name, curve["unit"][v]), along)
+        {"x": curve["levels"][v], "at": v, "xlabel": label(name, curve["unit"][v]), "ylabel": along}
         for v, name in enumerate(curve.labels)
     ]
     axes = _draw_lines(curve, lines, ax, even_columns(len(lines)), 2.5 if len(lines) < 4 else 2.1, positive=True)

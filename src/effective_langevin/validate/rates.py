@@ -56,9 +56,10 @@ def passage_curve(model: LangevinModel, grid: Landscape, data: TimeSeries) -> Cu
     the equation itself, which misses nothing.
     """
     cores = np.array([grid.core(k) for k in range(len(grid.watersheds[1]))])
-    rows, pairs = [grid.locate(s.astype(float)) for s in data.segments], _targets(cores)
+    rows = [grid.locate(s.astype(float)) for s in data.segments]
     found = np.full((5, len(cores), len(cores)), np.nan)
-    for (i, j), target in pairs.items():
+    for i, j in np.ndindex(len(cores), len(cores)):
+        target = cores[j] if i != j else _others(cores, i)
         begun, reached = ([states[r] for r in rows] for states in (cores[i], target))
         found[:2, i, j] = passage_times(_thinned(begun), reached, data.dt)
     coarse, *drawn = (
@@ -73,12 +74,6 @@ def passage_curve(model: LangevinModel, grid: Landscape, data: TimeSeries) -> Cu
     value, error, sampled, exact, scatter = found
     units = {"value": model.time_unit, "equation": model.time_unit}
     return Curve(("from", "to"), value, sampled, error, scatter, {"equation": (("from", "to"), exact)}, units)
-
-
-def _targets(cores: np.ndarray) -> dict[tuple[int, int], np.ndarray]:
-    """Return where each passage ends: in the core of another basin or, on the diagonal, of any other."""
-    pairs = [(i, j) for i in range(len(cores)) for j in range(len(cores))]
-    return {(i, j): cores[j] if i != j else _others(cores, i) for i, j in pairs}
 
 
 def _others(cores: np.ndarray, basin: int) -> np.ndarray:

@@ -5,7 +5,6 @@ import io
 import os
 import re
 from collections.abc import Callable
-from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -55,12 +54,20 @@ FIGURES: dict[str, tuple[Callable[..., Any], str | Callable[[Validation], Any]]]
 }
 
 
+_PAGE = jinja2.Environment(
+    loader=jinja2.PackageLoader("effective_langevin.validate"),
+    autoescape=True,
+    trim_blocks=True,
+    lstrip_blocks=True,
+    undefined=jinja2.StrictUndefined,
+).get_template("page.jinja")
+
+
 class Section(NamedTuple):
-    """A section of the report: its template is `templates/NAME.jinja`, its link `#NAME`; left out unless `wanted`."""
+    """A section of the report: its template is `templates/NAME.jinja`, its link `#NAME`."""
 
     name: str
     title: str
-    wanted: Callable[[Validation], Any] = lambda validation: True
 
 
 # To add a section, write its template and name it here. What the templates know is in `render`.
@@ -75,24 +82,18 @@ SECTIONS = (
 
 def figures(validation: Validation) -> dict[str, Figure]:
     """Draw every figure that this validation has something to show for, by name."""
-    curves, drawn = validation.curves, {}
-    wanted = {
-        n: draw
-        for n, (draw, needs) in FIGURES.items()
-        if (needs in curves if isinstance(needs, str) else needs(validation))
-    }
-    with progress.task("Drawing the figures", len(wanted)) as tick:
-        for name, draw in wanted.items():
-            drawn[name] = _lay_out(np.ravel(draw(validation))[0].figure)
+
+    def wanted(needs: str | Callable[[Validation], Any]) -> bool:
+        return needs in validation.curves if isinstance(needs, str) else bool(needs(validation))
+
+    shown, drawn = {name: draw for name, (draw, needs) in FIGURES.items() if wanted(needs)}, {}
+    with progress.task("Drawing the figures", len(shown)) as tick:
+        for name, draw in shown.items():
+            drawn[name] = figure = np.ravel(draw(validation))[0].figure
+            figure.draw_without_rendering()  # places the axes once, rather than for every file that is written
+            figure.set_layout_engine("none")
             tick(1)
     return drawn
-
-
-def _lay_out(figure: Figure) -> Figure:
-    """Place the axes once; otherwise every file that is written of a figure does it again."""
-    figure.draw_without_rendering()
-    figure.set_layout_engine("none")
-    return figure
 
 
 def write_report(validation: Validation, path: str | os.PathLike, *, drawn: dict[str, Figure] | None = None) -> None:
@@ -100,9 +101,7 @@ def write_report(validation: Validation, path: str | os.PathLike, *, drawn: dict
     path = Path(path)
     if not path.parent.is_dir():
         raise ArgumentError(f"Cannot write the report to {path}: the folder {path.parent} does not exist.")
-    page = render(validation, figures(validation) if drawn is None else drawn)
-    with files.replaced(path) as temporary:
-        temporary.write_text(page, encoding="utf-8")
+    files.write_text(path, render(validation, figures(validation) if drawn is None else drawn))
 
 
 def save_figures(drawn: dict[str, Figure], folder: Path) -> None:
@@ -124,8 +123,8 @@ def render(validation: Validation, drawn: dict[str, Figure]) -> str:
     findings = validation.diagnosis.findings if validation.diagnosis else ()
     unresolved, horizon = notes.unresolved_modes(validation), model.mobility.evidence.horizon
     headline, *sentences = (_sentence(text, model.names) for text in validation.verdict.sentences)
-    return _template().render(
-        sections=[section for section in SECTIONS if section.wanted(validation)],
+    return _PAGE.render(
+        sections=SECTIONS,
         validation=validation,
         model=model,
         tables=tables,
@@ -195,15 +194,3 @@ def _held_out(found: HorizonEvidence) -> str:
         f" Cross-validation: the mobility from four fifths of the series differs from that of the fifth held out by "
         f"{off} of |Φ|; the stated errors predict {expected}."
     )
-
-
-@cache
-def _template() -> jinja2.Template:
-    environment = jinja2.Environment(
-        loader=jinja2.PackageLoader("effective_langevin.validate"),
-        autoescape=True,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        undefined=jinja2.StrictUndefined,
-    )
-    return environment.get_template("page.jinja")

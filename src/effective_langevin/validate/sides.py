@@ -13,7 +13,7 @@ from ..statistics import distances
 from ..statistics.densities import SeriesStatistics, floor, histogram_edges, series_statistics
 from ..statistics.integral_time import error_groups
 from ..statistics.resampling import GROUPS, jackknife
-from .settle import Settling
+from .ensembles import Settling
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,16 +27,13 @@ class Pair:
 
     @property
     def series(self) -> tuple[TimeSeries, TimeSeries]:
-        """Data and paths."""
         return self.data, self.paths
 
     @property
     def statistics(self) -> tuple[SeriesStatistics, SeriesStatistics]:
-        """Statistics of data and paths."""
         return self.data_statistics, self.model_statistics
 
     def kl(self) -> np.ndarray:
-        """KL(data || model) of each variable."""
         return _kl(*self.statistics, np.ones(GROUPS), np.ones(GROUPS))
 
 
@@ -131,14 +128,9 @@ def compare_sizes(
     """Return the sizes of both sides; `samples`, `members` and `diverged` are those of the model."""
     data, (low, high), simulated = sides.data, limits, sides.paths.stacked()
     return Comparison(
-        names=data.names,
-        units=data.units,
-        time_unit=data.time_unit,
-        dt=data.dt,
+        **{name: getattr(data, name) for name in ("names", "units", "time_unit", "dt", "dropped", "duration")},
         samples=data.n_samples,
         segments=len(data.segments),
-        dropped=data.dropped,
-        duration=data.duration,
         integral_times=tuple(sides.integral_times.tolist()),
         groups=error_groups(data.segments, data.dt, sides.integral_times),
         model_samples=samples,

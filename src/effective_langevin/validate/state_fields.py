@@ -10,7 +10,6 @@ They are biased at coarse sampling, where the model's fields need not be.
 
 from collections.abc import Callable, Sequence
 from itertools import islice
-from typing import NamedTuple
 
 import numpy as np
 from scipy.ndimage import gaussian_filter
@@ -30,22 +29,6 @@ _INNER = (0.005, 0.995)
 _GRID = 40  # cells of the potential in each direction
 
 
-class _Profile(NamedTuple):
-    """Entry `entry` of a field against variable `axis`."""
-
-    quantity: str
-    entry: int
-    axis: int
-
-
-class _Steps(NamedTuple):
-    """States of the data with what moves them: steps to the next sample, and velocities from both neighbours."""
-
-    states: Samples
-    steps: Samples
-    velocities: Samples
-
-
 def plane(model: LangevinModel) -> tuple[int, int]:
     """Return the two variables that are drawn: those least correlated."""
     if model.dimension == 2:
@@ -57,9 +40,7 @@ def plane(model: LangevinModel) -> tuple[int, int]:
 
 def field_profiles(model: LangevinModel, data: TimeSeries | None) -> Curve:
     """Return drift and D of one variable, or nu and D of two, by state, in bins of equally many samples."""
-    states, found, dt = _thinned(model, data), _steps(model, data), model.dt
-    measured = {} if found is None else {"drift": found.steps / dt, "diffusion": found.steps**2 / (2 * dt)}
-    measured |= {} if found is None else {"current": found.velocities}
+    states, seen = _thinned(model, data), _measured(model, data)
     drawn, rows, empty = _profiles(model, states), [], np.full((2, BINS), np.nan)
     for quantity, entry, axis in drawn:
         edges, field = equal_bins(states[:, axis], BINS), FIELDS[quantity]
@@ -69,19 +50,20 @@ def field_profiles(model: LangevinModel, data: TimeSeries | None) -> Curve:
         replicas = [field(m, states[some], entry) for m in islice(model.replicas(), _DRAWN)]
         spread = np.std(_means(replicas, cell[some])[0], axis=0) if replicas else 0.0
         one, one_error = empty
-        if found is not None:
-            beside = np.searchsorted(edges, found.states[:, axis])
-            (one,), (one_error,) = _means([measured[quantity][:, entry]], beside)
+        if seen:
+            beside = np.searchsorted(edges, seen["state"][:, axis])
+            (one,), (one_error,) = _means([seen[quantity][:, entry]], beside)
         rows.append((state, one, mean, one_error, np.hypot(error, spread)))
     state, *values = (np.array(part) for part in zip(*rows))
-    places = {"variable": [p.entry for p in drawn], "against": [p.axis for p in drawn]}
+    quantities, entries, axes = (list(part) for part in zip(*drawn))
     coords = {
         "state": (("profile", "bin"), state),
-        "quantity": (("profile",), [p.quantity for p in drawn]),
-        **{key: (("profile",), [model.names[k] for k in at]) for key, at in places.items()},
-        "unit": (("profile",), [model.units[k] for k in places["variable"]]),
-        "against_unit": (("profile",), [model.units[k] for k in places["against"]]),
-        "interval": ((), dt),
+        "quantity": (("profile",), quantities),
+        "variable": (("profile",), [model.names[k] for k in entries]),
+        "against": (("profile",), [model.names[k] for k in axes]),
+        "unit": (("profile",), [model.units[k] for k in entries]),
+        "against_unit": (("profile",), [model.units[k] for k in axes]),
+        "interval": ((), model.dt),
     }
     return Curve(("profile", "bin"), *values, coords=coords, units={"interval": model.time_unit})
 
@@ -93,15 +75,16 @@ def field_arrows(model: LangevinModel, data: TimeSeries | None) -> Curve | None:
     """
     if model.dimension == 1:
         return None
-    pair, states, found = list(plane(model)), _thinned(model, data), _steps(model, data)
+    pair, states, seen = list(plane(model)), _thinned(model, data), _measured(model, data)
     low, high = np.quantile(states[:, pair], _INNER, axis=0)
     edges, grid = (np.linspace(low, high, cells + 1).T for cells in (CELLS, _GRID))
     trace = np.trace(model.diffusion(states) / np.outer(model.standardizer.std, model.standardizer.std), 0, 1, 2)
     values = np.column_stack([model.current(states)[:, pair], model.drift(states)[:, pair], trace])
     means, _ = _cell_means(states[:, pair], values, edges, _FEWEST)
+    counts = gaussian_filter(np.histogram2d(*states[:, pair].T, bins=[*grid])[0], 1.2)
     measured, error = np.full((2, CELLS, CELLS, 2), np.nan)
-    if found is not None:
-        measured, error = _cell_means(found.states[:, pair], found.velocities[:, pair], edges)
+    if seen:
+        measured, error = _cell_means(seen["state"][:, pair], seen["current"][:, pair], edges)
         measured, error = (np.where(np.isnan(means[..., :1]), np.nan, part) for part in (measured, error))
     coords = {
         "edges": (("component", "edge"), edges),
@@ -110,7 +93,7 @@ def field_arrows(model: LangevinModel, data: TimeSeries | None) -> Curve | None:
         "drift": (("row", "column", "component"), means[..., 2:4]),
         "trace": (("row", "column"), means[..., 4]),
         "grid": (("component", "grid_edge"), grid),
-        "potential": (("x", "y"), _potential(states[:, pair], grid)),
+        "potential": (("x", "y"), -np.log(np.maximum(counts, 1e-9) / counts.max())),
         "interval": ((), model.dt),
     }
     current, exact = means[..., :2], np.zeros((CELLS, CELLS, 2))
@@ -118,14 +101,14 @@ def field_arrows(model: LangevinModel, data: TimeSeries | None) -> Curve | None:
     return Curve(("row", "column", "component"), measured, current, error, exact, coords, units)
 
 
-def _profiles(model: LangevinModel, states: Samples) -> list[_Profile]:
+def _profiles(model: LangevinModel, states: Samples) -> list[tuple[str, int, int]]:
+    """Return what is drawn: a field, which entry of it, and against which variable."""
     if model.dimension == 1:
-        return [_Profile("drift", 0, 0), _Profile("diffusion", 0, 0)]
+        return [("drift", 0, 0), ("diffusion", 0, 0)]
     i, j = plane(model)
-    found = [_Profile("current", i, j), _Profile("current", j, i)]
     diffusion = model.diffusion(states[:: max(1, len(states) // 500)])
     varies = np.ptp(diffusion, axis=0).max() > _FLAT * np.abs(diffusion).max()
-    return found + [_Profile("diffusion", k, k) for k in (i, j) if varies]
+    return [("current", i, j), ("current", j, i), *(("diffusion", k, k) for k in (i, j) if varies)]
 
 
 def _means(values: Sequence[np.ndarray], cell: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -146,22 +129,17 @@ def _thinned(model: LangevinModel, data: TimeSeries | None) -> Samples:
     return states[:: max(1, len(states) // _STATES)].astype(float)
 
 
-def _steps(model: LangevinModel, data: TimeSeries | None) -> _Steps | None:
-    """Return states with both neighbours, and the motion there; angles by the shorter way round."""
+def _measured(model: LangevinModel, data: TimeSeries | None) -> dict[str, Samples]:
+    """Return states with both neighbours, and the fields by increments there; angles by the shorter way round."""
     long = [] if data is None else [s for s in data.segments if len(s) > 2]
     if data is None or not long:
-        return None
+        return {}
     periods = np.array([period or 0.0 for period in model.space.periods])
     jumps = [np.diff(s.astype(float), axis=0) for s in long]
     jumps = [d - periods * np.round(d / np.where(periods, periods, 1.0)) for d in jumps]
     before, after = (np.concatenate(parts) for parts in zip(*((d[:-1], d[1:]) for d in jumps)))
-    return _Steps(np.concatenate([s[1:-1] for s in long]), after, (before + after) / (2 * data.dt))
-
-
-def _potential(states: Samples, grid: np.ndarray) -> np.ndarray:
-    """Return -ln p of the states on a grid, smoothed over neighbouring cells, above its least value."""
-    counts = gaussian_filter(np.histogram2d(*states.T, bins=[*grid])[0], 1.2)
-    return -np.log(np.maximum(counts, 1e-9) / counts.max())
+    fields = {"drift": after / model.dt, "diffusion": after**2 / (2 * model.dt)}
+    return {"state": np.concatenate([s[1:-1] for s in long]), **fields, "current": (before + after) / (2 * data.dt)}
 
 
 def _cell_means(states: Samples, values: Samples, edges: np.ndarray, fewest: int = 1) -> tuple[np.ndarray, np.ndarray]:

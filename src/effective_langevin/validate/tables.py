@@ -21,7 +21,7 @@ MOST_ROWS = 20
 _MOST_FIELDS = 3
 _ALL_ENTRIES = 2
 _TWO = 2
-_DIFFERENCE = "difference in s.e."
+_BENEATH = ("data", "model", "difference in s.e.")
 
 # The test that judges each metric, and what the metric is.
 _METRICS = {
@@ -53,7 +53,6 @@ class Table:
 
     @property
     def beneath(self) -> list[str]:
-        """The headings of the second line."""
         return [heading for column in self.columns if isinstance(column, tuple) for heading in column[1]]
 
 
@@ -73,18 +72,14 @@ def matrices(validation: Validation) -> list[Table]:
 
 
 def _matrix(
-    title: str,
-    matrix: Matrix,
-    names: Sequence[str],
-    error: Matrix | None = None,
-    interval: tuple[Matrix, Matrix] | None = None,
+    title: str, matrix: Matrix, names: Sequence[str], error: Matrix | None = None, interval: Sequence[Matrix] = ()
 ) -> Table:
     """Write a matrix with its errors and, in smaller letters and with as many digits, intervals."""
     spread = np.zeros_like(matrix) if error is None else error
 
     def cell(i: int, j: int) -> str:
         text = typeset(plus_minus(matrix[i, j], spread[i, j]))
-        if interval is None:
+        if not interval:
             return text
         ends = typeset(" … ".join(digits(end[i, j], spread[i, j])[0] for end in interval))
         return Markup("{}<br><small>{}</small>").format(text, ends)
@@ -141,9 +136,8 @@ def variables(validation: Validation) -> Table:
             row += [typeset(digits(float(side[v]), 0.1 * float(size[v]))[0]) for side in sides]
             row.append(_difference(curves[key], v))
         rows.append([*row, *(typeset(short(float(x[v]))) for x in (kl, acf["rmse"]))])
-    beneath = ("data", "model", _DIFFERENCE)
     time = with_unit("Integral time", validation.comparison.time_unit)
-    columns = [validation.view.what, ("Mean", beneath), ("Standard deviation", beneath), (time, beneath)]
+    columns = [validation.view.what, ("Mean", _BENEATH), ("Standard deviation", _BENEATH), (time, _BENEATH)]
     return Table("Variable by variable", [*columns, "KL", "ACF rms"], rows)
 
 
@@ -169,7 +163,7 @@ def modes(validation: Validation) -> Table | None:
         ]
         rows.append(row if chosen is None else [*row, short(float(chosen[k]))])
     time, per = with_unit("Integral time", unit), Markup("Φ<sub>k</sub> [1/{}]").format(unit or "time")
-    columns = ["Mode", "Share", ("Variance", ("data", "model", _DIFFERENCE)), (time, ("data", "model")), "ACF rms", per]
+    columns = ["Mode", "Share", ("Variance", _BENEATH), (time, ("data", "model")), "ACF rms", per]
     return Table("Mode by mode", columns if chosen is None else [*columns, "Horizon"], rows)
 
 
@@ -179,8 +173,8 @@ def rare(validation: Validation) -> Table:
     for v, name in enumerate(curve.labels):
         for k, side in ((1, "above"), (0, "below")):
             level = f"{side} {typeset(short(float(curve['levels'][v, k])))}{after_number(str(curve['unit'][v]))}"
-            rows.append([name, level, *(_with_error(*s, (v, k)) for s in curve.sides), _difference(curve, (v, k))])
-    times = (with_unit("Return time", validation.comparison.time_unit), ("data", "model", _DIFFERENCE))
+            rows.append([name, level, *_compared(curve, (v, k))])
+    times = (with_unit("Return time", validation.comparison.time_unit), _BENEATH)
     return Table("Return times", [validation.view.what, "Event", times], rows, left=(1,))
 
 
@@ -193,23 +187,24 @@ def basins(validation: Validation) -> list[Table]:
     rows, passages = [], []
     for i, centre in enumerate(shares["centre"]):
         place = typeset(", ".join(short(float(x)) for x in centre)).replace(" ", "\u00a0")
-        part = [_with_error(*side, i, 100.0) for side in shares.sides]
-        rows.append([str(i), place, *part, _difference(shares, i)])
+        rows.append([str(i), place, *_compared(shares, i, 100.0)])
         others = [j for j in range(number) if j != i]
         for j in others if number == _TWO else [i, *others]:  # of two, any other is the other
-            found = [_with_error(*side, (i, j)) for side in times.sides]
             equation = typeset(rounded(float(times["equation"][i, j])))
-            passages.append([f"{i} → {j if j != i else 'any other'}", *found, _difference(times, (i, j)), equation])
+            passages.append([f"{i} → {j if j != i else 'any other'}", *_compared(times, (i, j)), equation])
     bottom = "Bottom: " + ", ".join(with_unit(str(n), str(u)) for n, u in zip(shares["axis"], shares["axis_unit"]))
-    found = Table("Basins", ["Basin", bottom, ("Share [%]", ("data", "model", _DIFFERENCE))], rows, left=(1,))
-    columns = ["From → to", (with_unit("Mean time", unit), ("data", "model", _DIFFERENCE, "equation"))]
+    found = Table("Basins", ["Basin", bottom, ("Share [%]", _BENEATH)], rows, left=(1,))
+    columns = ["From → to", (with_unit("Mean time", unit), (*_BENEATH, "equation"))]
     return [found, Table("Times between basins", columns, passages)]
 
 
-def _with_error(values: np.ndarray, errors: np.ndarray | None, place: Any, unit: float = 1.0) -> str:
-    """Write a value with its error; a dash where nothing was seen."""
-    value, error = unit * float(values[place]), None if errors is None else unit * float(errors[place])
-    return typeset(plus_minus(value, error)) if np.isfinite(value) else "–"
+def _compared(curve: Curve, place: Any, unit: float = 1.0) -> list[str]:
+    """Write data and model with their errors, a dash where nothing was seen, and their difference."""
+    cells = []
+    for values, errors in curve.sides:
+        value, error = unit * float(values[place]), None if errors is None else unit * float(errors[place])
+        cells.append(typeset(plus_minus(value, error)) if np.isfinite(value) else "–")
+    return [*cells, _difference(curve, place)]
 
 
 def agreement(validation: Validation) -> Table:
@@ -244,12 +239,11 @@ def held_out_scores(choice: Choice | None, what: str) -> Table | None:
 def relaxation(validation: Validation, description: ModelDescription) -> list[Table]:
     """Give relaxation times, and rotations where there are some."""
     unit, place = validation.comparison.time_unit, "Where" if validation.model.space.channels else "Variables"
-    rows = [[row["where"], row["time"], row["period"] or "–"] for row in description.timescale_rows()]
-    tables = [Table(with_unit("Relaxation", unit), [place, "Time", "Period"], rows, kind="wide", captioned=True)]
-    turns = [[row["plane"], row["frequency"], row["period"]] for row in description.rotation_rows()]
+    rows, turns = description.timescale_rows(), description.rotation_rows()
+    tables = [Table(with_unit("Relaxation", unit), [place, "Time", "Period"], rows, captioned=True)]
     columns = ["Plane", f"Radians per {unit or 'unit of time'}", with_unit("Period", unit)]
     title = Markup("Rotations by Φ<sub>A</sub>")
-    return [*tables, Table(title, columns, turns, kind="wide", captioned=True)] if turns else tables
+    return [*tables, Table(title, columns, turns, captioned=True)] if turns else tables
 
 
 def facts(validation: Validation) -> Table:

@@ -1,7 +1,7 @@
 """Validation: simulate a model, compare it with the data, and give every distance an error and a sampling error."""
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property, partial
 from importlib.metadata import version
@@ -22,14 +22,13 @@ from ..model import LangevinModel, load
 from ..statistics import distances
 from ..statistics.densities import SeriesStatistics, comparison_lags, histogram_edges, series_statistics
 from ..statistics.integral_time import integral_times
-from .curves import Curve, from_dataset, to_dataset
-from .ensembles import SimulatedEnsemble, StoredEnsemble
-from .fields_view import FieldsView
+from .curves import Curve, LazyCurves, from_dataset, to_dataset
+from .ensembles import Settling, StoredEnsemble, simulate_steadily
+from .fields import FieldsView
 from .findings import aspects
 from .findings.aspects import Aspect
 from .findings.notes import relative_error
 from .findings.verdict import Verdict, judge
-from .settle import Settling, simulate_steadily
 from .sides import Comparison, OriginalVariables, Sides, compare_sizes, with_sampling_errors
 from .variables_view import VariablesView
 from .views import View
@@ -187,7 +186,7 @@ class Validation:
         diagnosis = None if self.diagnosis is None else self.diagnosis.to_dict()
         exact = None if self.exact_mobility is None else np.asarray(self.exact_mobility).tolist()
         told = {"metrics": self.metrics, "comparison": asdict(self.comparison), "diagnosis": diagnosis}
-        told["tests"] = [test.to_dict() for test in self.tests]
+        told["tests"] = [asdict(test) for test in self.tests]
         attributes = {name: json.dumps(value) for name, value in {**told, "exact_mobility": exact}.items()}
         return to_dataset(self.curves, {"effective_langevin": version("effective-langevin"), **attributes})
 
@@ -323,27 +322,27 @@ def validate(
     units = Standardizer.from_series(series) if model.space.angles else model.standardizer.of_first(series.dimension)
     times = integral_times(series.map(units.to_standard).segments, series.dt)
     lags = comparison_lags(times, series.segments, series.dt)
-    if paths is None:
-        frames = int(lags[-1]), series.n_samples
-        ensemble = _simulate(model, series.dt, times, frames, members, duration, seed, simulation, observed)
+    asked = {"members": members, "duration": duration, "simulation": simulation}
+    stored = None if paths is None else StoredEnsemble.of(paths, model, series.dt, observed, **asked)
+    if stored is None:
+        excerpt, settling, sizes = _simulate(model, series, float(times.max()), int(lags[-1]), seed=seed, **asked)
     else:
-        unused = {"members": members, "duration": duration, "simulation": simulation}
-        ensemble = StoredEnsemble.of(paths, model, series.dt, observed, **unused)
-    simulated = observed(ensemble.excerpt)
+        excerpt, settling, sizes = stored.excerpt, stored.settling, stored.sizes
+    simulated = observed(excerpt)
     lags = lags[lags <= _REACH * min(len(s) for s in simulated.segments)]
-    edges = histogram_edges(series.stacked())
-    data_statistics = series_statistics(series.segments, series.dt, edges, lags)
-    model_statistics = ensemble.statistics(series.dt, edges, lags)
+    given = series.dt, histogram_edges(series.stacked()), lags
+    data_statistics = series_statistics(series.segments, *given)
+    model_statistics = stored.statistics(*given) if stored else series_statistics(simulated.segments, *given)
     metrics = _stein_and_mobility(model, exact_mobility) | with_sampling_errors(
         DISTANCES, partial(_distances, _view(model, None)), data_statistics, model_statistics
     )
-    original = OriginalVariables.of(model, own, ensemble.excerpt)
+    original = OriginalVariables.of(model, own, excerpt)
     metrics |= original.metrics() if original else {}
     sides = Sides(series, simulated, data_statistics, model_statistics, times, units.to_standard, original)
     view = _view(model, sides)
-    sizes = compare_sizes(sides, view.range(series.stacked()), *ensemble.sizes, ensemble.settling)
-    result = Validation(metrics, model, view.curves(), sizes, view, exact_mobility, sides, diagnosis)
-    return replace(result, tests=aspects.of_samples(sides, view, sizes.groups, relative_error(result)))
+    compared = compare_sizes(sides, view.range(), *sizes, settling)
+    result = Validation(metrics, model, LazyCurves(view.makers), compared, view, exact_mobility, sides, diagnosis)
+    return replace(result, tests=aspects.of_samples(sides, view, compared.groups, relative_error(result)))
 
 
 def _view(model: LangevinModel, sides: Sides | None) -> View:
@@ -351,41 +350,29 @@ def _view(model: LangevinModel, sides: Sides | None) -> View:
 
 
 def _simulate(
-    model: LangevinModel,
-    dt: float,
-    times: np.ndarray,
-    wanted: tuple[int, int],
-    members: int | None,
-    duration: float | None,
-    seed: int,
-    simulation: Mapping[str, Any] | None,
-    observed: Callable[[TimeSeries], TimeSeries],
-) -> SimulatedEnsemble:
-    """Simulate as many samples as are `wanted`: twice the longest lag in each path, together those of the data."""
+    model: LangevinModel, series: TimeSeries, slowest: float, longest: int, *, members, duration, simulation, seed: int
+) -> tuple[TimeSeries, Settling | None, tuple[int, int, int]]:
+    """Simulate twice the `longest` lag in each path, together as many samples as the data.
+
+    Returns the paths, how they came to rest, and numbers of samples, of members, and of those that diverged.
+    """
     members = _MEMBERS if members is None else checks.integer_at_least("members", members, 1)
-    frames = max(2 * wanted[0], int(np.clip(wanted[1], *_MODEL_SAMPLES)) // members, 100)
-    options = {"members": members, "seed": seed, "dt": dt, "transformed": True, **(simulation or {})}
-    found = simulate_steadily(model, duration or frames * dt, float(times.max()), **options)
-    return SimulatedEnsemble(*found, members, observed)
+    frames = max(2 * longest, int(np.clip(series.n_samples, *_MODEL_SAMPLES)) // members, 100)
+    options = {"members": members, "seed": seed, "dt": series.dt, "transformed": True, **(simulation or {})}
+    paths, settling = simulate_steadily(model, duration or frames * series.dt, slowest, **options)
+    kept = len(paths.segments)
+    return paths, settling, (paths.n_samples, kept, members - kept)
 
 
 def _distances(
-    view: View,
-    data: SeriesStatistics,
-    model: SeriesStatistics,
-    data_weights: np.ndarray,
-    model_weights: np.ndarray,
+    view: View, data: SeriesStatistics, model: SeriesStatistics, data_weights: np.ndarray, model_weights: np.ndarray
 ) -> np.ndarray:
     """Return the distances between two series, for any weighting of their groups; covariances averaged over a group."""
-    kl = distances.pdf_kl(data.histogram(data_weights), model.histogram(model_weights))
-    acf = distances.acf_rmse(data.acf(data_weights), model.acf(model_weights))
-    means = (
-        view.model.space.symmetry.project(c) for c in (model.covariance(model_weights), data.covariance(data_weights))
-    )
-    covariance = distances.covariance_error(*means)
-    increments = distances.increment_error(
-        data.increments(data_weights, view.points), model.increments(model_weights, view.points)
-    )
+    sides, project = ((data, data_weights), (model, model_weights)), view.model.space.symmetry.project
+    kl = distances.pdf_kl(*(s.histogram(w) for s, w in sides))
+    acf = distances.acf_rmse(*(s.acf(w) for s, w in sides))
+    covariance = distances.covariance_error(*(project(s.covariance(w)) for s, w in sides[::-1]))
+    increments = distances.increment_error(*(s.increments(w, view.points) for s, w in sides))
     return np.array([kl.mean(), kl.max(), acf, covariance, increments])
 
 

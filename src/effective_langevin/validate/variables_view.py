@@ -12,11 +12,22 @@ from ..model.rates import Landscape
 from ..statistics.basins import basin_shares
 from ..statistics.densities import BINS, SeriesStatistics, pair_histogram
 from ..statistics.step_profiles import StateBins, step_profiles
-from .curves import Curve, LazyCurves, basin_name
+from .curves import Curve, basin_name
 from .rates import find_landscape, passage_curve, share_curve
 from .sides import OriginalVariables, Pair
 from .state_fields import field_arrows, field_profiles
-from .views import MOST_PANELS, Coords, OfWeights, View, pair_curve, tail_curve, variable_coords, with_errors, worst
+from .views import (
+    MOST_PANELS,
+    Coords,
+    Maker,
+    OfWeights,
+    View,
+    pair_curve,
+    tail_curve,
+    variable_coords,
+    with_errors,
+    worst,
+)
 
 _MOST_ROWS = 6
 _MOST_PAIRS = 6
@@ -33,50 +44,47 @@ class VariablesView(View):
     """Every variable on its own; of many, figures show those that differ most."""
 
     what = "Variable"
-    curve_names = (
-        *View.curve_names,
-        *("cross_correlation", "step_size", "original_pdf", "original_tails", "field_profiles", "field_arrows"),
-        *("basin_share", "passage_time"),
-    )
 
     def subject(self) -> str:
         """Name the variables, or count them."""
         seen = self.model.names[: self.model.space.observed]
         return ", ".join(seen) if len(seen) <= _MOST_ROWS else f"{len(seen)} variables"
 
-    def curves(self) -> LazyCurves:
-        """Return all curves, each computed when it is first asked for."""
-        known = self.sides.original.data.names if self.sides.original else ()
-        angles = [name for name in (self.model.names[k] for k in self.model.space.angles) if name in known]
-        makers = {name: getattr(self, name) for name in self.curve_names}
-        return LazyCurves({**makers, **{basin_name(name): partial(self._basins, name) for name in angles}})
+    def makers(self) -> dict[str, Maker]:
+        model, sides, original = self.model, self.sides, self.sides.original
+        angles = [name for k in model.space.angles if original and (name := model.names[k]) in original.data.names]
+        planar = model.fields is not None or model.dimension <= _PLANE
+        standard, shortest = sides.standard, sides.integral_times.min()
+        return {
+            **super().makers(),
+            "cross_correlation": self.cross_correlation,
+            "step_size": lambda: step_curve(sides.data.map(standard), sides.paths.map(standard), shortest),
+            "original_pdf": lambda: original and pdf_curve(original),
+            "original_tails": self.original_tails,
+            "field_profiles": lambda: field_profiles(model, self._own_data()) if planar else None,
+            "field_arrows": lambda: field_arrows(model, self._own_data()) if planar else None,
+            "basin_share": lambda: self._landscape and share_curve(model, self._landscape, sides.series),
+            "passage_time": lambda: self._landscape and passage_curve(model, self._landscape, sides.data),
+            **{basin_name(name): partial(self._basins, name) for name in angles},
+        }
 
     @property
     def acfs(self) -> Sequence[OfWeights]:
-        """The autocorrelations of data and model."""
         return [s.acf for s in self.sides.statistics]
 
     @property
     def edges(self) -> np.ndarray:
-        """Bins of each variable."""
         return self.sides.data_statistics.edges
 
     @cached_property
     def kl(self) -> np.ndarray:
-        """KL(data || model) of each variable."""
         return self.sides.kl()
 
     def labels(self, shown: Sequence[int] | None = None) -> Coords:
-        """Return names and units of the variables shown, by default all."""
-        return variable_coords(self.sides.data, range(self.sides.data.dimension) if shown is None else shown)
+        return variable_coords(self.sides.data, shown)
 
     def pdf(self) -> Curve:
-        """Return the densities."""
         return pdf_curve(self.sides)
-
-    def original_pdf(self) -> Curve | None:
-        """Return the densities in the variables of the series."""
-        return self.sides.original and pdf_curve(self.sides.original)
 
     def original_tails(self) -> Curve | None:
         """Return the densities in the variables of the series over their whole range."""
@@ -94,19 +102,11 @@ class VariablesView(View):
         curves = with_errors(lambda s: s.correlation, self.sides.statistics)
         return Curve(("lag", "variable", "earlier"), **curves, coords=coords, units={"lag": self.time_unit})
 
-    def step_size(self) -> Curve:
-        """Return the size of steps by state."""
-        data, paths = (series.map(self.sides.standard) for series in self.sides.series)
-        return step_curve(data, paths, self.sides.integral_times.min())
-
     def sample_path(self) -> Curve:
-        """Return a stretch of data and model."""
         shown = worst(self.rmse, _MOST_ROWS)
         pieces, times = self.stretches()
-        coords = {**times, **self.labels(shown)}
-        return Curve(
-            ("time", "variable"), *(p[:, shown] for p in pieces), coords=coords, units={"time": self.time_unit}
-        )
+        values, coords = (p[:, shown] for p in pieces), {**times, **self.labels(shown)}
+        return Curve(("time", "variable"), *values, coords=coords, units={"time": self.time_unit})
 
     def pair_density(self) -> Curve | None:
         """Return the joint densities of the pairs that Phi couples most; pairs of angles, not of their cos and sin."""
@@ -119,42 +119,21 @@ class VariablesView(View):
         if not pairs:
             return None
         edges, group = shown.data_statistics.edges, _PAIR_GROUPS[self.sides.data.n_samples < _PAIR_SAMPLES]
-        data, paths = (
+        densities = [
             [gaussian_filter(pair_histogram(s.stacked(), edges, i, j, group), 1.0) for i, j in pairs]
             for s in shown.series
-        )
-        return pair_curve(data, paths, edges[:, ::group], pairs, shown.data.names, shown.data.units)
-
-    def field_profiles(self) -> Curve | None:
-        """Return drift, current and diffusion by state."""
-        return field_profiles(self.model, self._own_data()) if self._has_plane else None
-
-    def field_arrows(self) -> Curve | None:
-        """Return drift and current in the plane of two variables."""
-        return field_arrows(self.model, self._own_data()) if self._has_plane else None
+        ]
+        return pair_curve(densities, edges[:, ::group], pairs, shown.data.names, shown.data.units)
 
     @cached_property
     def _landscape(self) -> Landscape | None:
         return find_landscape(self.model)
 
-    def basin_share(self) -> Curve | None:
-        """Return the shares of the basins, where there are several."""
-        return self._landscape and share_curve(self.model, self._landscape, self.sides.series)
-
-    def passage_time(self) -> Curve | None:
-        """Return mean times between the basins."""
-        return self._landscape and passage_curve(self.model, self._landscape, self.sides.data)
-
-    @property
-    def _has_plane(self) -> bool:
-        return self.model.fields is not None or self.model.dimension <= _PLANE
-
     def _own_data(self) -> TimeSeries | None:
         """Return the data in the variables of the equation: angles, not their cos and sin; None if some are hidden."""
         if self.model.space.hidden:
             return None
-        original: OriginalVariables | None = self.sides.original
-        return self.sides.data if not self.model.space.angles else original and original.data
+        return self.sides.data if not self.model.space.angles else self.sides.original and self.sides.original.data
 
     def mobility_by_horizon(self) -> Curve | None:
         """Return the largest entries of Phi(T); beside a current that depends on the state, of the diffusion."""
@@ -200,7 +179,7 @@ def pdf_curve(pair: Pair) -> Curve:
         density = counts / counts.sum(axis=1, keepdims=True) / np.diff(edges, axis=1)
         return density.reshape(len(density), -1, bins).mean(axis=-1)
 
-    coords = variable_coords(pair.data, range(pair.data.dimension))
+    coords = variable_coords(pair.data)
     coords |= {"edges": (("variable", "edge"), edges[:, ::bins]), "kl": (("variable",), pair.kl())}
     return Curve(("variable", "bin"), **with_errors(lambda s: partial(density, s), pair.statistics), coords=coords)
 
@@ -213,6 +192,5 @@ def step_curve(data: TimeSeries, paths: TimeSeries, shortest: float) -> Curve:
     lag = min(max(1, round(_STEP_TIME * shortest / data.dt)), min(len(s) for s in paths.segments) - 1)
     bins = StateBins.from_samples(data.stacked())
     one, other = (step_profiles(s.segments, lag, bins) for s in (data, paths))
-    labels = variable_coords(data, range(data.dimension))
-    coords = {"by": (("by",), ["value", "radius"]), **labels, "tau": ((), lag * data.dt)}
+    coords = {"by": (("by",), ["value", "radius"]), **variable_coords(data), "tau": ((), lag * data.dt)}
     return Curve(("by", "variable", "fifth"), one[0], other[0], one[1], other[1], coords, {"tau": data.time_unit})

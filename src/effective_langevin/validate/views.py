@@ -1,10 +1,9 @@
 """How a comparison is looked at: every variable on its own, or fields pooled over the points of a periodic grid.
 
-A view has one method for each curve of a validation, of the same name, which computes it or returns None where there is
-nothing to show. Each runs once, when the curve is first asked for.
+A view knows what makes each curve of a validation: a function that computes it, or returns None where there is nothing
+to show. Each runs once, when the curve is first asked for.
 """
 
-import abc
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property, partial
 from typing import Any, cast
@@ -20,11 +19,12 @@ from ..statistics.integral_time import integral_time
 from ..statistics.resampling import GROUPS, jackknife
 from ..statistics.return_times import return_times
 from ..statistics.spectra import power_spectra, window_length
-from .curves import Curve, LazyCurves
+from .curves import Curve
 from .sides import Sides
 
 Coords = dict[str, tuple[tuple[str, ...], Any]]
 OfWeights = Callable[[np.ndarray], np.ndarray]  # a statistic for any weighting of the groups
+Maker = Callable[[], Curve | None]
 
 MOST_PANELS = 12
 WINDOW = 15.0  # of a sample path, in integral times of the slowest variable
@@ -46,53 +46,52 @@ def with_errors(of: Callable[[Any], OfWeights], sides: Sequence[Any]) -> dict[st
     return {"data": data, "model": model, "data_error": data_error, "model_error": model_error}
 
 
-class View(abc.ABC):
+class View:
     """How data and model are compared: what is pooled over how many points.
 
-    A view of saved curves has no `sides` to compute them from.
+    A subclass has the autocorrelations `acfs` of data and model, KL(data || model) and the `edges` of the bins of each
+    variable or field, and their names and units, `labels`. A view of saved curves has no `sides` to compute them from.
     """
 
     what: str
     points = 1
-    curve_names: tuple[str, ...] = (
-        *("mean", "std", "return_time", "rare_return_time", "increment", "integral_time", "pdf", "tails"),
-        *("pair_density", "acf", "spectrum", "sample_path", "mobility_by_horizon"),
-    )
+    acfs: Sequence[OfWeights]
+    kl: np.ndarray
+    edges: np.ndarray
+    labels: Callable[..., Coords]
+    pdf: Maker
+    pair_density: Maker
+    sample_path: Maker
+    mobility_by_horizon: Maker
 
-    def __init__(self, model: LangevinModel, sides: Sides | None = None):
+    def __init__(self, model: LangevinModel, sides: Sides | None):
         self.model, self.sides, self.time_unit = model, cast(Sides, sides), model.time_unit
 
-    def curves(self) -> LazyCurves:
-        """Return all curves, each computed when it is first asked for."""
-        return LazyCurves({name: getattr(self, name) for name in self.curve_names})
-
-    @property
-    @abc.abstractmethod
-    def acfs(self) -> Sequence[OfWeights]:
-        """The autocorrelations (lag, variable or field) of data and model."""
-
-    @property
-    @abc.abstractmethod
-    def kl(self) -> np.ndarray:
-        """KL(data || model) of each variable or field."""
-
-    @property
-    @abc.abstractmethod
-    def edges(self) -> np.ndarray:
-        """Bins of each variable or field."""
-
-    @abc.abstractmethod
-    def labels(self, shown: Sequence[int] | None = None) -> Coords:
-        """Return names and units of variables or fields."""
-
-    @abc.abstractmethod
-    def subject(self) -> str:
-        """Say in a few words what the variables are."""
+    def makers(self) -> dict[str, Maker]:
+        """Return what makes each curve."""
+        return {
+            "mean": lambda: self._of_moments(lambda centre, first, second: centre + first),
+            "std": lambda: self._of_moments(lambda centre, first, second: np.sqrt(second - first**2)),
+            "return_time": lambda: self._return_times(self.edges[:, :: BINS // (_LEVELS - 1)], MOST_PANELS),
+            "rare_return_time": self.rare_return_time,
+            "increment": self.increment,
+            "integral_time": self.integral_time,
+            "pdf": self.pdf,
+            "tails": self.tails,
+            "pair_density": self.pair_density,
+            "acf": self.acf,
+            "spectrum": self.spectrum,
+            "sample_path": self.sample_path,
+            "mobility_by_horizon": self.mobility_by_horizon,
+        }
 
     @cached_property
     def samples(self) -> list[np.ndarray]:
         """All states of data and model, (sample, variable or field, point)."""
-        return [s.stacked().reshape(-1, s.dimension // self.points, self.points) for s in self.sides.series]
+        return [self._by_point(s) for s in self.sides.series]
+
+    def _by_point(self, series: TimeSeries) -> np.ndarray:
+        return series.stacked().reshape(-1, series.dimension // self.points, self.points)
 
     @cached_property
     def rmse(self) -> np.ndarray:
@@ -100,21 +99,14 @@ class View(abc.ABC):
         data, model = (acf(np.ones(GROUPS)) for acf in self.acfs)
         return np.sqrt(np.mean((data - model) ** 2, axis=0))
 
-    def range(self, samples: Samples) -> np.ndarray:
-        """Return the smallest and the largest value of each variable."""
-        return np.array([samples.min(axis=0), samples.max(axis=0)])
+    def range(self) -> np.ndarray:
+        """Return the smallest and the largest value of each variable in the data, of a field at any point."""
+        data = self._by_point(self.sides.data)
+        return np.repeat([data.min(axis=(0, 2)), data.max(axis=(0, 2))], self.points, axis=1)
 
     def standard_mobility(self, phi: np.ndarray | None = None) -> np.ndarray:
         """Return the mobility in units of the standard deviations, where entries are comparable."""
         return self.model.standardizer.mobility_to_standard(self.model.mobility.matrix if phi is None else phi)
-
-    def mean(self) -> Curve:
-        """Return the means."""
-        return self._of_moments(lambda centre, first, second: centre + first)
-
-    def std(self) -> Curve:
-        """Return the standard deviations."""
-        return self._of_moments(lambda centre, first, second: np.sqrt(second - first**2))
 
     def _of_moments(self, of: Callable[..., np.ndarray]) -> Curve:
         """Return a function of the mean of all samples and of the first two moments about it."""
@@ -132,14 +124,11 @@ class View(abc.ABC):
         return Curve(("variable",), **values, coords=self.labels(), units={"value": unit})
 
     def acf(self) -> Curve:
-        """Return the autocorrelations."""
         coords = {**self.lags(), **self.labels(), "rmse": (("variable",), self.rmse)}
-        return Curve(
-            ("lag", "variable"), **with_errors(lambda acf: acf, self.acfs), coords=coords, units={"lag": self.time_unit}
-        )
+        found = with_errors(lambda acf: acf, self.acfs)
+        return Curve(("lag", "variable"), **found, coords=coords, units={"lag": self.time_unit})
 
     def lags(self) -> Coords:
-        """Return the lags of correlations."""
         return {"lag": (("lag",), self.sides.data_statistics.tau)}
 
     def integral_time(self) -> Curve:
@@ -163,12 +152,8 @@ class View(abc.ABC):
         shown = worst(self.rmse, MOST_PANELS)
         return spectrum_curve(*self.chosen(shown), self.sides.integral_times.max(), self.labels(shown), self.points)
 
-    def return_time(self) -> Curve:
-        """Return the mean times between upward crossings of all levels."""
-        return self._return_times(self.edges[:, :: BINS // (_LEVELS - 1)], MOST_PANELS)
-
     def rare_return_time(self) -> Curve:
-        """Return the same of the levels that 1 % of the data lie beyond."""
+        """Return the mean times between crossings of the levels that 1 % of the data lie beyond."""
         pooled = np.moveaxis(self.samples[0], 1, 0)
         return self._return_times(np.quantile(pooled.reshape(len(pooled), -1), _RARE, axis=1).T, _MOST_RARE)
 
@@ -189,25 +174,19 @@ class View(abc.ABC):
         window = round(WINDOW * float(self.sides.integral_times.max()) / data.dt) + 1
         frames = min(window, *(len(piece) for piece in longest), *([most] if most else []))
         coords: Coords = {"time": (("time",), data.dt * np.arange(frames))}
-        if (dates := dates_of(data, data.times[places[0]][:frames])) is not None:
-            coords["date"] = (("time",), dates)
+        if data.calendar and (unit := canonical(data.time_unit)) in SECONDS:
+            from ..data.io.dates import count_dates  # needs pandas, which takes a second to import
+
+            dates = count_dates(data.times[places[0]][:frames], unit, "1970-01-01", data.calendar)
+            if dates.dtype.kind == "M":  # of the usual calendar
+                coords["date"] = (("time",), dates)
         return [piece[:frames] for piece in longest], coords
 
 
-def dates_of(series: TimeSeries, times: np.ndarray) -> np.ndarray | None:
-    """Return the dates of times of a series that has dates of the usual calendar; None otherwise."""
-    unit = canonical(series.time_unit)
-    if not series.calendar or unit not in SECONDS:
-        return None
-    from ..data.io.dates import count_dates  # needs pandas, which takes a second to import
-
-    dates = count_dates(times, unit, "1970-01-01", series.calendar)
-    return dates if dates.dtype.kind == "M" else None
-
-
-def variable_coords(series: TimeSeries, shown: Sequence[int]) -> Coords:
-    """Return names and units of the variables shown."""
-    names, units = ([labels[v] for v in shown] for labels in (series.names, series.units))
+def variable_coords(series: TimeSeries, shown: Sequence[int] | None = None) -> Coords:
+    """Return names and units of the variables shown, by default all."""
+    places = range(series.dimension) if shown is None else shown
+    names, units = ([labels[v] for v in places] for labels in (series.names, series.units))
     return {"variable": (("variable",), names), "unit": (("variable",), units)}
 
 
@@ -215,10 +194,8 @@ def tail_curve(sides: Sequence[np.ndarray], labels: Mapping[str, Any]) -> Curve:
     """Return densities of (sample, variable, point), pooled over points, from the least to the largest sample."""
     ends = np.array([[side.min(axis=(0, 2)), side.max(axis=(0, 2))] for side in sides])
     room = _BEYOND * (ends[0, 1] - ends[0, 0])
-    low, high = (
-        np.maximum(ends[:, 0].min(axis=0), ends[0, 0] - room),
-        np.minimum(ends[:, 1].max(axis=0), ends[0, 1] + room),
-    )
+    low = np.maximum(ends[:, 0].min(axis=0), ends[0, 0] - room)
+    high = np.minimum(ends[:, 1].max(axis=0), ends[0, 1] + room)
     edges = np.linspace(low, high, _TAIL_BINS + 1).T
 
     def density(side: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
@@ -232,20 +209,15 @@ def tail_curve(sides: Sequence[np.ndarray], labels: Mapping[str, Any]) -> Curve:
 
 
 def pair_curve(
-    data: Sequence[Matrix],
-    model: Sequence[Matrix],
-    edges: np.ndarray,
-    pairs: Sequence[tuple[int, int]],
-    names: Sequence[str],
-    units: Sequence[str],
+    sides: Sequence[Sequence[Matrix]], edges: np.ndarray, pairs: Sequence[tuple[int, int]], names: Sequence[str], units
 ) -> Curve:
-    """Return the joint densities of pairs (i, j) of what has these edges, names and units."""
+    """Return the joint densities of pairs (i, j) of what has these edges, names and units, on both sides."""
     coords: dict[str, Any] = {"pair": (("pair",), [f"{names[i]}, {names[j]}" for i, j in pairs])}
     for axis, places in zip("xy", zip(*pairs)):
         coords[f"{axis}_edges"] = (("pair", f"{axis}_edge"), np.asarray(edges)[list(places)])
         coords[f"{axis}_name"] = (("pair",), [names[k] for k in places])
         coords[f"{axis}_unit"] = (("pair",), [units[k] for k in places])
-    return Curve(("pair", "x", "y"), np.array(data), np.array(model), coords=coords)
+    return Curve(("pair", "x", "y"), *map(np.array, sides), coords=coords)
 
 
 def spectrum_curve(

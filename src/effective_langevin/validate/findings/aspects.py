@@ -5,7 +5,7 @@ beyond `large` it spoils the model. Both are judgements; the levels of the tests
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -29,7 +29,7 @@ from ...statistics.resampling import GROUPS
 from ..curves import Curve
 
 if TYPE_CHECKING:
-    from ..sides import OriginalVariables, Sides
+    from ..sides import Sides
     from ..validation import Validation
     from ..views import View
 
@@ -80,7 +80,6 @@ class Aspect:
 
     @property
     def limits(self) -> tuple[float, float]:
-        """What is small and what is large."""
         return LIMITS[self.kind]
 
     @property
@@ -97,13 +96,9 @@ class Aspect:
         error = f" (standard error of the difference {short(self.error)})"
         return f"{self.label} is {self.model:.3f} in the model and {self.data:.3f} in the data{error}"
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain data, ready for JSON."""
-        return asdict(self)
-
     @classmethod
     def from_dict(cls, content: dict[str, Any]) -> "Aspect":
-        """Restore it from the plain data of `to_dict`."""
+        """Restore it from the plain data of `asdict`."""
         outcomes = tuple(Outcome(**outcome) for outcome in content["outcomes"])
         return cls(**{**content, "outcomes": outcomes})
 
@@ -180,24 +175,18 @@ def _deciding(found: Differences, outcome: Outcome) -> int:
 
 def of_samples(sides: "Sides", view: "View", groups: int, mobility_error: float) -> tuple[Aspect, ...]:
     """Test steady state and time scales, and the densities of the original variables where there are some."""
-    names = [str(name) for name in view.labels()["variable"][1]]
-    tests = (steady_state(sides, names, groups), time_scales(sides, names, groups, mobility_error))
-    return (*tests, original_variables(sides.original, groups)) if sides.original else tests
-
-
-def steady_state(sides: "Sides", names: Sequence[str], groups: int) -> Aspect:
-    """Compare probabilities of each variable or field and the covariance matrix."""
+    names, original = [str(name) for name in view.labels()["variable"][1]], sides.original
     parts = _probabilities(sides.data, sides.paths, names) + _covariances(sides, names)
-    return parts.test("steady state", groups, sides.paths.n_samples / sides.data.n_samples)
-
-
-def original_variables(original: "OriginalVariables", groups: int) -> Aspect:
-    """Compare probabilities in the variables of the series."""
+    steady = parts.test("steady state", groups, sides.paths.n_samples / sides.data.n_samples)
+    tests = (steady, _time_scales(sides, names, groups, mobility_error))
+    if original is None:
+        return tests
     parts = _probabilities(original.data, original.paths, original.data.names)
-    return parts.test("original variables", groups, original.paths.n_samples / original.data.n_samples)
+    more_model = original.paths.n_samples / original.data.n_samples
+    return (*tests, parts.test("original variables", groups, more_model))
 
 
-def time_scales(sides: "Sides", names: Sequence[str], groups: int, mobility_error: float) -> Aspect:
+def _time_scales(sides: "Sides", names: Sequence[str], groups: int, mobility_error: float) -> Aspect:
     """Compare correlation times and correlations lag by lag; the mobility is known to a relative `mobility_error`."""
     tau, points = sides.data_statistics.tau, sides.data.dimension // len(names)
     data, model = (_autocorrelations(s.lagged, points) for s in sides.statistics)
@@ -225,9 +214,15 @@ def time_scales(sides: "Sides", names: Sequence[str], groups: int, mobility_erro
 
 def of_curves(validation: "Validation", mobility_error: float) -> list[Aspect]:
     """Compare mean squared increments and return times of rare levels, as far as there are any."""
-    increment, rare = (validation.curves.get(name) for name in ("increment", "rare_return_time"))
-    found = [_ratios("increments", "mean squared increment", increment, _increment_labels, mobility_error)]
-    found.append(_ratios("return times", "return time", rare, _rare_labels, mobility_error))
+    found, (steps, rare) = [], (validation.curves.get(name) for name in ("increment", "rare_return_time"))
+    if steps is not None:
+        kind, unit = "mean squared increment", after_number(steps.unit("interval"))
+        labels = [f"{kind} of {name} over {tau:.3g}{unit}" for tau in steps["interval"] for name in steps.labels]
+        found.append(_ratios("increments", kind, steps, labels, mobility_error))
+    if rare is not None:
+        ends = [(name, *end) for name, row in zip(rare.labels, rare["levels"]) for end in zip(("below", "above"), row)]
+        labels = [f"return time of {name} {side} {short(float(level))}" for name, side, level in ends]
+        found.append(_ratios("return times", "return time", rare, labels, mobility_error))
     return [aspect for aspect in found if aspect]
 
 
@@ -321,11 +316,9 @@ def _first_below(acf: np.ndarray, level: float) -> int:
     return max(int(below[0]) if len(below) else len(acf) - 1, min(2, len(acf) - 1))
 
 
-def _ratios(
-    name: str, kind: str, curve: Curve | None, labelled: Callable[[Curve], list[str]], other: float
-) -> Aspect | None:
+def _ratios(name: str, kind: str, curve: Curve, labels: list[str], other: float) -> Aspect | None:
     """Compare the logarithms of a curve whose parts are tested by Student's law."""
-    if curve is None or curve.data_error is None or curve.model_error is None:
+    if curve.data_error is None or curve.model_error is None:
         return None
     values = (curve.data, curve.model, curve.data_error, curve.model_error)
     data, model, data_error, model_error = (np.ravel(v) for v in values)
@@ -340,23 +333,8 @@ def _ratios(
     small, large = (np.full(len(data), limit) for limit in LIMITS[kind])
     null = StudentNull(GROUPS, len(data))
     found = Differences(np.log(model / data), error, two, small, large, null, GROUPS, error)
-    labels = [label for label, kept in zip(labelled(curve), known) if kept]
+    labels = [label for label, kept in zip(labels, known) if kept]
     return _aspect(name, [kind] * len(labels), labels, data, model, found)
-
-
-def _increment_labels(curve: Curve) -> list[str]:
-    unit = after_number(curve.unit("interval"))
-    return [
-        f"mean squared increment of {name} over {tau:.3g}{unit}" for tau in curve["interval"] for name in curve.labels
-    ]
-
-
-def _rare_labels(curve: Curve) -> list[str]:
-    return [
-        f"return time of {name} {side} {short(float(level))}"
-        for name, levels in zip(curve.labels, curve["levels"])
-        for side, level in zip(("below", "above"), levels)
-    ]
 
 
 def _time(sides: "Sides", value: float) -> str:

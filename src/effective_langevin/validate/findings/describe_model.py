@@ -1,6 +1,7 @@
 """The model in words and tables: relaxation, rotation, irreversibility and noise."""
 
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 
@@ -8,12 +9,43 @@ from ..._core.format import after_number, listed, plus_minus, short, typeset
 from ...diagnose import Finding
 from ...model import LangevinModel
 from ...model.analysis import EntropyProduction
-from .circulation import CirculationTest, check_circulation
+from ...statistics.resampling import critical
 
 _MOST_MODES = 8
 _NAMED = 3
 _TAKES_PART = 0.15
 _VARIABLES = 6
+_ASSUMED_GROUPS = 20
+_CHANCE = 0.0027  # of a circulation that is not there: three standard errors for a single pair
+
+
+class CirculationTest(NamedTuple):
+    """The entry of Phi_A that is clearest, in standard errors from zero, and how many of them would be significant."""
+
+    row: int
+    column: int
+    size: float
+    limit: float
+    groups: int
+    significant: bool
+
+
+def check_circulation(model: LangevinModel, groups: int | None = None) -> CirculationTest | None:
+    """Test every entry of Phi_A (Student, Bonferroni over all pairs); None where Phi_A is zero by construction.
+
+    Only observed variables count: that hidden velocities turn x is no circulation.
+
+    `groups` is the number of independent parts of the record, if the mobility does not know it.
+    """
+    phi, error = model.mobility.antisymmetric, model.mobility.antisymmetric_error
+    rows, columns = np.triu_indices(model.space.observed, 1)
+    if np.abs(phi).max() < 1e-9 * np.abs(model.mobility.matrix).max() or not len(rows):
+        return None
+    sizes = np.abs(phi[rows, columns]) / np.maximum(error[rows, columns], np.finfo(float).tiny)
+    groups = model.mobility.evidence.blocks or groups or _ASSUMED_GROUPS
+    top, limit = int(np.argmax(sizes)), critical(groups, len(rows), _CHANCE)
+    size = float(sizes[top])
+    return CirculationTest(int(rows[top]), int(columns[top]), size, limit, groups, size > limit)
 
 
 def _write(value: float, error: float) -> str:
@@ -32,7 +64,6 @@ class ModelDescription:
 
     @cached_property
     def entropy(self) -> EntropyProduction:
-        """Entropy production."""
         return self.model.entropy_production()
 
     def findings(self) -> list[Finding]:
@@ -42,20 +73,20 @@ class ModelDescription:
             words |= {"circulation": self._circulation(self.test), "irreversibility": self._irreversibility(self.test)}
         return [Finding(name, "note", text) for name, text in words.items() if text]
 
-    def timescale_rows(self) -> list[dict[str, str]]:
-        """Relaxation time, period and variables of the slowest modes; the two of a pair that oscillates are one row."""
-        found, shown = self.timescales, self._modes[:_MOST_MODES]
-        times = [_write(found.value[k], found.standard_error[k]) for k in shown]
-        return [{"time": t, "period": self._period(k), "where": self._where(k)} for t, k in zip(times, shown)]
+    def timescale_rows(self) -> list[list[str]]:
+        """Variables, relaxation time and period of the slowest modes; the two of a pair that oscillates are one row."""
+        found = self.timescales
+        times = {k: _write(found.value[k], found.standard_error[k]) for k in self._modes[:_MOST_MODES]}
+        return [[self._where(k), time, self._period(k) or "–"] for k, time in times.items()]
 
-    def rotation_rows(self) -> list[dict[str, str]]:
-        """Frequency, period and plane of the fastest rotations."""
+    def rotation_rows(self) -> list[list[str]]:
+        """Plane, frequency and period of the fastest rotations."""
         found, rows = self.circulation, []
         turns = zip(found.frequency[:_MOST_MODES], found.standard_error, found.period, self._planes)
         for frequency, error, period, plane in turns if self.test and found.defined else ():
             if frequency > 0:
                 turn = _write(period, period * error / frequency) if frequency > 2 * error else "–"
-                rows.append({"frequency": _write(frequency, error), "period": turn, "plane": plane})
+                rows.append([plane, _write(frequency, error), turn])
         return rows
 
     def entropy_row(self) -> str:
@@ -118,19 +149,13 @@ class ModelDescription:
             return f"the entropy production is undefined: {found.reason}."
         value = f"entropy is produced at {plus_minus(found.value, found.standard_error)} per {unit}"
         if test.significant:
-            return (
-                f"{value} (units of Boltzmann's constant): the dynamics are distinguishable from their time reversal."
-            )
+            words = "the dynamics are distinguishable from their time reversal"
+            return f"{value} (units of Boltzmann's constant): {words}."
+        known = self.model.diagnosis.findings if self.model.diagnosis else ()
+        differs = any(f.name == "time reversal" and f.level == "note" for f in known)  # which the model does not know
+        but = ", but the data differ from their reverse in third moments or turns" if differs else ""
         bias = short(max(found.bias, 0.0))
-        return (
-            f"{value}, where sampling noise alone makes {bias}: reversible within sampling errors{self._backwards()}."
-        )
-
-    def _backwards(self) -> str:
-        """Say what the data are like backwards, which the model does not know."""
-        known = {f.name: f for f in self.model.diagnosis.findings} if self.model.diagnosis else {}
-        differs = "time reversal" in known and known["time reversal"].level == "note"
-        return ", but the data differ from their reverse in third moments or turns" if differs else ""
+        return f"{value}, where sampling noise alone makes {bias}: reversible within sampling errors{but}."
 
     @cached_property
     def _modes(self) -> list[int]:

@@ -18,7 +18,7 @@ from ...statistics.joint_tests import holm
 from ...statistics.resampling import FALSE_ALARM
 from . import aspects, notes
 from .aspects import POOR_CHANCE, USABLE_CHANCE, Aspect, size_words
-from .circulation import check_circulation
+from .describe_model import check_circulation
 
 if TYPE_CHECKING:
     from ..validation import Validation
@@ -28,7 +28,7 @@ ORDER: tuple[VerdictLevel, ...] = get_args(VerdictLevel)
 WORDS = {"good": "Good", "usable": "Usable with care", "undecided": "Undecided", "poor": "Not to be trusted"}
 FINDING_LEVEL: dict[VerdictLevel, Level] = {"good": "ok", "usable": "warning", "undecided": "note", "poor": "stop"}
 _FROM_FINDING: dict[Level, VerdictLevel] = {"ok": "good", "note": "good", "warning": "usable", "stop": "poor"}
-_CARRIED = ("stationarity", "seasonality", "measurement noise", "motion blur")  # of the diagnosis
+_CARRIED = ("stationarity", "seasonality", "measurement noise", "motion blur")  # blur, though a fit can allow for it
 _FEW_GROUPS = 10
 _MOSTLY, _LONGER = 0.4, 4.0  # share of the squared error that is the simulation's; how much longer one would be
 _MATCHED = " The variances were matched by simulation: their agreement is no evidence for the model."
@@ -84,14 +84,18 @@ def judge(validation: "Validation") -> Verdict:
     error = notes.relative_error(validation)
     tests = [*validation.tests, *aspects.of_curves(validation, error), aspects.score(validation.model)]
     told = [found for note in notes.NOTES if (found := note(validation))]
-    carried = [*_from_diagnosis(validation), *(f for f in told if f.level in ("warning", "stop"))]
+    known = validation.diagnosis.findings if validation.diagnosis else ()
+    known = [replace(f, level="warning") if (f.name, f.level) == ("motion blur", "note") else f for f in known]
+    carried = [f for f in (*(f for f in known if f.name in _CARRIED), *told) if f.level in ("warning", "stop")]
     carried.sort(key=lambda finding: finding.name != "forced")
     fewer, found, more = (_Judgement(tests, _levels(tests, shift), carried) for shift in range(3))
     level = found.level if validation.tests else "undecided"
     others = {other.level for other in (fewer, more)} - {level} if validation.tests else set()
     edge = f' At the border: another seed may say "{WORDS[max(others, key=ORDER.index)]}".' if others else ""
     findings = [_finding(test, judged, validation) for test, judged in zip(tests, found.levels)]
-    findings += [*carried, *(f for f in told if f not in carried), *_rest(validation, tests)]
+    turns = _circulation(validation, tests[-1].p > USABLE_CHANCE)
+    findings += [*carried, *(f for f in told if f not in carried), *([turns] if turns else [])]
+    findings += [notes.mobility(validation), notes.data_used(validation)]
     reason = found.reason() if validation.tests else "the tests were not run. Validate again."
     return Verdict(
         level,
@@ -165,13 +169,6 @@ def _level_of(finding: Finding) -> VerdictLevel:
     if finding.name == "stationarity" and (chance is None or chance.value > FALSE_ALARM):
         return "undecided"
     return _FROM_FINDING[finding.level]
-
-
-def _from_diagnosis(validation: "Validation") -> list[Finding]:
-    """Return what the diagnosis found to spoil a model of this series; blur counts though a fit can allow for it."""
-    known = validation.diagnosis.findings if validation.diagnosis else ()
-    known = [replace(f, level="warning") if (f.name, f.level) == ("motion blur", "note") else f for f in known]
-    return [f for f in known if f.name in _CARRIED and f.level in ("warning", "stop")]
 
 
 def _finding(test: Aspect, level: VerdictLevel, validation: "Validation") -> Finding:
@@ -259,12 +256,6 @@ def _advice(validation: "Validation", name: str) -> str:
 
 def _chance(p: float) -> str:
     return f"p = {p:.2g}" if p >= 0.001 else "p < 0.001"
-
-
-def _rest(validation: "Validation", tests: Sequence[Aspect]) -> list[Finding]:
-    score = next(test for test in tests if test.name == "score")
-    found = (_circulation(validation, score.p > USABLE_CHANCE), notes.mobility(validation), notes.data_used(validation))
-    return [finding for finding in found if finding]
 
 
 def _circulation(validation: "Validation", score_holds: bool) -> Finding | None:
