@@ -80,6 +80,27 @@ def test_watersheds_join_peaks_without_a_real_valley():
     assert len(find_watersheds(plane)[1]) == 4
 
 
+def test_a_peak_that_no_sample_visits_is_no_basin():
+    x = np.linspace(-4, 4, 161)
+    peaks = np.exp(-((x - 2) ** 2) / 0.5) + 0.5 * np.exp(-((x + 2) ** 2) / 0.5) + 0.02 * np.exp(-(x**2) / 0.1)
+    assert len(find_watersheds(peaks)[1]) == 3
+    labels, places, passes = find_watersheds(peaks, visited=np.flatnonzero(np.abs(x) > 1))
+    assert sorted(np.round(x[places])) == [-2, 2]
+    assert len(np.unique(labels)) == 2
+    assert passes[0, 1] == pytest.approx(min(peaks[(x > -2) & (x < 0)].min(), peaks[(x > 0) & (x < 2)].min()), rel=1e-6)
+    assert len(find_watersheds(peaks, visited=np.flatnonzero(x > 1))[1]) == 1
+
+
+def test_times_that_rounding_decides_are_not_given():
+    """From one well to another over 5 kT; over 60 kT it takes longer than float64 can solve for."""
+    x = np.linspace(-2, 2, 401)
+    for barrier, known in ((5.0, True), (60.0, False)):
+        drift = -4 * barrier * x * (x**2 - 1)
+        times = Landscape(el.systems.FokkerPlanck((x,), drift[:, None], np.ones((401, 1, 1)))).times_to(x > 0.9)
+        assert np.isfinite(times[x < 0.9]).all() == known
+        assert (times[x > 0.9] == 0).all()
+
+
 def test_more_than_two_variables_take_functions_of_states():
     model = exact_model(el.systems.OrnsteinUhlenbeck.rotating(3), np.ones(3), members=500)
     with pytest.raises(el.ArgumentError, match="Basins are found in one or two variables"):

@@ -36,6 +36,8 @@ States = int | Callable[[Samples], np.ndarray]
 _POINTS = {1: 801, 2: 101}
 _MARGIN = 0.15
 _CORE = np.exp(-1.0)
+_UNLIKELY = 1e-5  # of the highest density
+_PRECISION = 1e-2  # of a time that is solved for in float64
 _REPLICAS = 8
 _MEMBERS, _LENGTH = 256, 200
 
@@ -134,9 +136,10 @@ class FirstPassage:
 
 @dataclass(frozen=True, eq=False)
 class Landscape:
-    """The equation of a model on a grid, its steady state, and the basins of that."""
+    """The equation of a model on a grid, its steady state, and the basins of that: those in which `states` lie."""
 
     equation: FokkerPlanck
+    states: Samples | None = None
 
     @classmethod
     def of(cls, model: "LangevinModel", points: int | None = None) -> "Landscape":
@@ -144,9 +147,8 @@ class Landscape:
         low, high = model.states.min(axis=0), model.states.max(axis=0)
         margin = _MARGIN * (high - low)
         limits = list(zip(low - margin, high + margin))
-        return cls(
-            FokkerPlanck.from_functions(model.drift, model.diffusion, limits, points or _POINTS[model.dimension])
-        )
+        points = points or _POINTS[model.dimension]
+        return cls(FokkerPlanck.from_functions(model.drift, model.diffusion, limits, points), model.states)
 
     @cached_property
     def density(self) -> np.ndarray:
@@ -157,7 +159,9 @@ class Landscape:
     @cached_property
     def watersheds(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Basin of each grid point, the peaks, and the densities of the passes between them."""
-        labels, peaks, passes = find_watersheds(self.density.reshape([len(axis) for axis in self.equation.axes]))
+        density = self.density.reshape([len(axis) for axis in self.equation.axes])
+        visited = None if self.states is None else self.locate(np.asarray(self.states, float))
+        labels, peaks, passes = find_watersheds(density, visited=visited)
         shares = np.bincount(labels.ravel(), self.density)
         order = np.argsort(-shares)
         return np.argsort(order)[labels.ravel()], peaks[order], passes[np.ix_(order, order)]
@@ -184,13 +188,21 @@ class Landscape:
     def times_to(self, target: np.ndarray, dt: float | None = None) -> Vector:
         """Return the mean time to reach a set of grid points from each, or until one of the samples every dt is there.
 
-        The latter solves (1 - P) T = dt outside the set with P = exp(L dt), beginning with the former.
+        The latter solves (1 - P) T = dt outside the set with P = exp(L dt), beginning with the former. NaN where the
+        set is so hard to reach that rounding decides.
         """
         generator, times = sp.csr_array(self.equation.generator), np.zeros(len(target))
         outside = np.flatnonzero(~target)
         inverse, ones = splu(sp.csc_array(generator[outside][:, outside])), np.ones(len(outside))
-        times[outside] = inverse.solve(-ones)
-        if dt is None:
+        likely = self.density[outside] > _UNLIKELY * self.density.max()
+        longest = _PRECISION / (np.finfo(float).eps * np.abs(generator.diagonal()).max())
+
+        def checked(found: np.ndarray) -> np.ndarray | float:
+            sure = (found[likely] > 0) & (found[likely] < longest)
+            return found if sure.all() else np.nan
+
+        times[outside] = checked(inverse.solve(-ones))
+        if dt is None or np.isnan(times).any():
             return times
         advance = expectation_after(dt, self.equation.generator)
 
@@ -203,7 +215,7 @@ class Landscape:
         left = operator(2 * (len(outside),), matvec=missed)
         guess = operator(left.shape, matvec=lambda rest: dt * rest.ravel() - inverse.solve(rest.ravel()))
         found, failed = gmres(left, ones, x0=times[outside] + dt, M=guess, rtol=1e-6, maxiter=20)
-        times[outside] = np.nan if failed else found
+        times[outside] = np.nan if failed else checked(found)
         return times
 
 

@@ -8,9 +8,16 @@ _NEGLIGIBLE = 1e-5  # of the highest peak: what lies below is rounding, and lead
 
 
 def find_watersheds(
-    density: Float[np.ndarray, "..."], barrier: float = _BARRIER, *, periodic: bool = False
+    density: Float[np.ndarray, "..."],
+    barrier: float = _BARRIER,
+    *,
+    periodic: bool = False,
+    visited: np.ndarray | None = None,
 ) -> tuple[Int[np.ndarray, "..."], Int[np.ndarray, " basin"], Float[np.ndarray, "basin basin"]]:
-    """Return the basin of each point, the flat index of each peak, and the highest density on the way between two."""
+    """Return the basin of each point, the flat index of each peak, and the highest density on the way between two.
+
+    With the flat indices of points that were `visited`, peaks that no visit leads to belong to the basin next to them.
+    """
     highest = np.unravel_index(np.argmax(density), density.shape)
     steps, sizes = (np.reshape(part, (-1, *[1] * density.ndim)) for part in (highest, density.shape))
     steps = np.abs(np.asarray(np.indices(density.shape)) - steps)
@@ -30,7 +37,8 @@ def find_watersheds(
         for one, other in ((a, b), (b, a)):
             np.maximum.at(passes, (one, other), np.minimum(p, q))
     np.fill_diagonal(passes, 0.0)
-    return _merge(labels, peaks, passes, density.ravel()[peaks], barrier)
+    held = np.ones(len(peaks), bool) if visited is None else np.isin(np.arange(len(peaks)), labels.ravel()[visited])
+    return _merge(labels, peaks, passes, density.ravel()[peaks], held, barrier)
 
 
 def _steepest(density: np.ndarray, periodic: bool) -> Int[np.ndarray, " point"]:
@@ -46,18 +54,25 @@ def _steepest(density: np.ndarray, periodic: bool) -> Int[np.ndarray, " point"]:
     return place.ravel()
 
 
-def _merge(labels: np.ndarray, peaks: np.ndarray, passes: np.ndarray, heights: np.ndarray, barrier: float) -> tuple:
-    """Join basins across passes that are hardly lower than the lower of their peaks, the weakest first."""
+def _merge(
+    labels: np.ndarray, peaks: np.ndarray, passes: np.ndarray, heights: np.ndarray, held: np.ndarray, barrier: float
+) -> tuple:
+    """Join basins that are not `held`, and across passes hardly lower than the lower of their peaks, weakest first."""
     while len(peaks) > 1:
         ratio = passes / np.minimum(heights[:, None], heights)
         low, high = np.unravel_index(np.argmax(ratio), ratio.shape)
-        if ratio[low, high] < barrier:
+        if not held.all() and held.any():
+            low = np.argmin(np.where(held, np.inf, heights))
+            high = np.argmax(np.where(np.arange(len(peaks)) == low, -1.0, passes[low]))
+        elif ratio[low, high] < barrier:
             break
-        low, high = (low, high) if heights[low] < heights[high] else (high, low)
+        elif heights[low] > heights[high]:
+            low, high = high, low
         passes[high] = passes[:, high] = np.maximum(passes[high], passes[low])
         passes[high, high] = 0.0
         kept = np.arange(len(peaks)) != low
         renumbered = np.cumsum(kept) - 1
         renumbered[low] = renumbered[high]
-        labels, peaks, heights, passes = renumbered[labels], peaks[kept], heights[kept], passes[np.ix_(kept, kept)]
+        labels, passes = renumbered[labels], passes[np.ix_(kept, kept)]
+        peaks, heights, held = peaks[kept], heights[kept], held[kept]
     return labels, peaks, passes
