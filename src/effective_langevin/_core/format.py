@@ -5,6 +5,8 @@ from typing import Any
 
 import numpy as np
 
+NO_UNITS = ("", "1")  # the latter is how files say that a variable has none
+
 
 def digits(value: float, error: float | None = None) -> tuple[str, str]:
     """Write a value and its error to the second digit of the error (three digits of the value without one)."""
@@ -64,12 +66,12 @@ def listed(names: Sequence[str], most: int = 4) -> str:
 
 def with_unit(name: str, unit: str) -> str:
     """Write `height [m]`, or the name alone if it has no unit."""
-    return f"{name} [{unit}]" if unit else name
+    return f"{name} [{unit}]" if unit not in NO_UNITS else name
 
 
 def after_number(unit: str) -> str:
     """Write a unit as it stands after a number."""
-    return f" {unit}" if unit else ""
+    return f" {unit}" if unit not in NO_UNITS else ""
 
 
 def rows_of(tree: dict[str, Any], prefix: str = "") -> list[tuple[str, str]]:

@@ -13,7 +13,7 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 
 from .._core.errors import ArgumentError
-from .._core.format import digits
+from .._core.format import NO_UNITS, digits
 from .._core.types import Matrix
 from ..model import LangevinModel
 from .curves import Curve, curve_of
@@ -141,7 +141,7 @@ def _draw_profile(ax: Axes, curve: Curve, k: int, model: LangevinModel) -> None:
     unit, per, name = plain(curve["unit"][k]), plain(model.time_unit) or "time", short(curve["variable"][k])
     whose = f" of {name}" if model.dimension > 1 else ""
     symbol = {"drift": "drift", "current": f"ν{whose}", "diffusion": f"D{whose}" if whose else "diffusion D"}[quantity]
-    power = "²" if quantity == "diffusion" and unit else ""
+    power = "²" if quantity == "diffusion" and unit not in NO_UNITS else ""
     margin = 0.03 * (x[-1] - x[0])
     ax.set(xlabel=label(curve["against"][k], curve["against_unit"][k]), xlim=(x[0] - margin, x[-1] + margin))
     ax.set_ylabel(f"{symbol} [{unit or '1'}{power}/{per}]")

@@ -15,6 +15,7 @@ from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.dates import AutoDateLocator, ConciseDateFormatter, date2num
 from matplotlib.ticker import MaxNLocator, NullFormatter
 
+from .._core.format import NO_UNITS
 from . import style
 from .curves import Curve, curve_of
 from .forecast_plots import plot_comparison, plot_forecast, plot_hindcast, plot_response
@@ -314,7 +315,7 @@ def plot_spectrum(result: Any, ax: Any = None) -> np.ndarray:
     time_unit, lines = curve.unit("frequency").removeprefix("1/"), []
     same = {"x": curve["frequency"], "xlabel": label("frequency", curve.unit("frequency"))}
     for v, (name, unit) in enumerate(zip(curve.labels, curve["unit"])):
-        power = f" [{plain(f'{unit}² {time_unit}'.strip())}]" if unit else ""
+        power = f" [{plain(f'{unit}² {time_unit}'.strip())}]" if unit not in NO_UNITS else ""
         lines.append({"at": np.s_[:, v], "title": short(name, 24), "ylabel": f"power density{power}", **same})
     axes = _draw_lines(curve, lines, ax, even_columns(len(lines)), 2.5 if len(lines) < 4 else 2.1, positive=True)
     for v, panel in enumerate(axes):
