@@ -53,7 +53,6 @@ class StateSpace:
 
     @property
     def dimension(self) -> int:
-        """Number of variables."""
         return len(self.periods)
 
     @property
@@ -63,7 +62,6 @@ class StateSpace:
 
     @property
     def angles(self) -> tuple[int, ...]:
-        """The variables that are angles."""
         return tuple(i for i, period in enumerate(self.periods) if period)
 
     @property
@@ -72,7 +70,6 @@ class StateSpace:
         return self.symmetry.channels
 
     def check(self) -> None:
-        """Refuse a group that cannot act on these variables."""
         self.symmetry.check(self.dimension)
         if self.angles and self.channels:
             raise ArgumentError(
@@ -159,7 +156,6 @@ class StateSpace:
         return tests
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data, ready for JSON."""
         settings = asdict(self.symmetry) if is_dataclass(self.symmetry) else {}
         kind = type(self.symmetry).__name__
         where = {"periods": list(self.periods), "lowest": list(self.lowest), "hidden": self.hidden}

@@ -120,7 +120,6 @@ class Translations(Symmetry):
         checks.instance_of("continuous", self.continuous, (bool,))
 
     def check(self, dimension: int) -> None:
-        """The points must be the same number for each field, and at least three."""
         if dimension % self.channels or dimension // self.channels < 3:
             raise ArgumentError(
                 f"{type(self).__name__} acts on {self.channels} field(s) of at least 3 points on a ring, but the "
@@ -135,11 +134,9 @@ class Translations(Symmetry):
         return self._shifted(x, jax.random.randint(key, (len(x), 1), 0, points))
 
     def mirrored(self, x: Samples) -> Samples:
-        """The samples as they are."""
         return x
 
     def project(self, matrix: Matrix) -> Matrix:
-        """Every block circulant."""
         return self.joined(self.blocks(matrix), matrix.shape[-1])
 
     def project_vector(self, vector: Vector) -> Vector:
@@ -156,7 +153,6 @@ class Translations(Symmetry):
         return np.moveaxis(np.fft.rfft(diagonals.mean(axis=-1), axis=-1), -1, -3)
 
     def joined(self, blocks: np.ndarray, dimension: int) -> Matrix:
-        """The block-circulant matrix with these modes."""
         points = dimension // self.channels
         columns = np.fft.irfft(np.moveaxis(blocks, -3, -1), points, axis=-1)
         here = np.arange(points)
@@ -214,13 +210,11 @@ class TranslationsAndReflections(Translations):
         return np.asarray(self.parity)
 
     def moved(self, x, *, key: jax.Array):
-        """Every sample shifted at random, and half of them reflected."""
         shift_key, flip_key = jax.random.split(key)
         flip = jax.random.bernoulli(flip_key, 0.5, (len(x), 1))
         return super().moved(jnp.where(flip, self.mirrored(x), x), key=shift_key)
 
     def mirrored(self, x):
-        """The samples the other way round, with the signs of the fields."""
         fields = x.reshape(len(x), self.channels, -1)[..., ::-1] * self._signs.astype(x.dtype)[:, None]
         return fields.reshape(x.shape)
 

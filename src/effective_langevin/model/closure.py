@@ -165,7 +165,6 @@ class FieldValues(Batched):
     part: str = eqx.field(static=True)
 
     def in_batch(self, x):
-        """Return the values at every state of a batch."""
         diffusion = self.fields.diffusion
         if self.part == "diffusion" or self.part == "factor":
             return (diffusion.in_batch(x) if self.part == "diffusion" else diffusion.factor(x)).reshape(len(x), -1)
@@ -188,5 +187,4 @@ class LangevinDrift(Batched):
     phi: jax.Array
 
     def in_batch(self, x):
-        """Return the drift of every state of a batch."""
         return self.score.in_batch(x, self.phi)

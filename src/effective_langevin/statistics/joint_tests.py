@@ -30,7 +30,6 @@ class Grouped:
 
     @property
     def error(self) -> Float[np.ndarray, " part"]:
-        """Standard error of the jackknife."""
         return np.sqrt(np.mean(self.influence**2, axis=0) / (len(self.influence) - 1))
 
 
@@ -61,11 +60,9 @@ class StudentNull:
     parts: int
 
     def chance(self, size: float) -> float:
-        """Return the chance that the largest |t| reaches a size, at most."""
         return float(min(1.0, 2 * self.parts * stdtr(self.groups - 1, -max(size, 0.0))))
 
     def critical(self, chance: float) -> float:
-        """Return the size that the largest |t| exceeds with this chance, at most."""
         return critical(self.groups, self.parts, chance)
 
 
@@ -93,7 +90,6 @@ class ResampledNull:
         return float((reached + 1) / (len(self.maxima) + 1))
 
     def critical(self, chance: float) -> float:
-        """Return the size that the largest |t| exceeds with this chance."""
         return float(np.quantile(self.maxima, 1 - chance))
 
 

@@ -118,7 +118,6 @@ def half_bin_periodograms(windows: list[np.ndarray]) -> tuple[np.ndarray, np.nda
 
 
 def _power(transform: np.ndarray) -> np.ndarray:
-    """Sum the squared moduli over windows."""
     return np.square(np.abs(transform)).sum(axis=0)
 
 

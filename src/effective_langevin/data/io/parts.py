@@ -33,11 +33,9 @@ class Part:
 
     @property
     def is_file(self) -> bool:
-        """Whether the samples are in a file."""
         return isinstance(self.content, str | os.PathLike)
 
     def load(self) -> TimeSeries:
-        """Return the series."""
         return self.content if isinstance(self.content, TimeSeries) else read(self.content, **self.reading)
 
     def fingerprint(self) -> str:
@@ -114,7 +112,6 @@ def _named(paths: list[Path], reading: Mapping[str, Any]) -> list[Part]:
 
 
 def _of_file(path: str | os.PathLike, by: str, reading: Mapping[str, Any]) -> list[Part]:
-    """Return a part for each label in one file."""
     path = Path(path)
     _refuse_missing(path)
     kind, _ = FORMATS.get(path.suffix.lower(), ("", None))

@@ -206,7 +206,6 @@ class Store:
         return self.group
 
     def _create(self, series: TimeSeries, labelled: xr.Dataset, path: Path) -> None:
-        """Write the coordinates and empty arrays."""
         import zarr
 
         layout = self.layout

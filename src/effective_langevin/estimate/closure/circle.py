@@ -80,17 +80,14 @@ class RingInference:
 
     @property
     def flux(self) -> float:
-        """J."""
         return self.winding.flux(np.ones(self.mobility.blocks))
 
     @property
     def flux_error(self) -> float:
-        """Standard error of J."""
         return float(jackknife(lambda weights: np.array(self.winding.flux(weights)), self.mobility.blocks)[1])
 
     @property
     def diffusion(self) -> float:
-        """D."""
         return float(self.mobility.phi[0, 0])
 
     @property

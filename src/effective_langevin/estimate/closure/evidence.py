@@ -58,7 +58,6 @@ class Choice(ABC):
 
     @classmethod
     def from_dict(cls, state: Mapping[str, Any]) -> Self:
-        """Undo `to_dict`."""
         known: list[dict[str, Any]] = [
             {name: inf if v is None else v for name, v in tried.items()} for tried in state["candidates"]
         ]
@@ -66,7 +65,6 @@ class Choice(ABC):
         return cls(**{**state, "lags": tuple(state["lags"]), "candidates": tried})
 
     def summary(self) -> str:
-        """Say what was taken and why."""
         return f"The model has {self.describe(self.kind)}: {self.reason}."
 
     def rows(self) -> list[tuple[str, str, str]]:
@@ -208,19 +206,16 @@ class ClosureEvidence:
         return self.current_by == "the weak form"
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data, ready for JSON."""
         return {name: value for name, value in asdict(self).items() if value is not None}
 
     @classmethod
     def from_dict(cls, state: Mapping[str, Any]) -> "ClosureEvidence":
-        """Undo `to_dict`."""
         known = {f.name: state[f.name] for f in fields(cls) if f.name in state}
         if known.get("explained") is not None:
             known["explained"] = tuple(known["explained"])
         return cls(**known)
 
     def summary(self) -> str:
-        """Say in a few lines what the closure is and how good its current is."""
         lines = [f"The model has {KINDS[self.kind]}."]
         if self.current_by:
             what = "diffusion" if self.kind == "diffusion" else "current"

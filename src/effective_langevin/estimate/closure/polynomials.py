@@ -66,12 +66,10 @@ class PolynomialCurrent(CurrentField):
 
     @classmethod
     def of(cls, coefficients: np.ndarray, by_score: np.ndarray, low: Vector, high: Vector) -> "PolynomialCurrent":
-        """Make the field from arrays of any precision."""
         return cls(*(jnp.asarray(a, jnp.float32) for a in (coefficients, by_score, low, high)))
 
     @property
     def degree(self) -> int:
-        """Degree of P."""
         return degree_of(self.coefficients.shape[1], self.coefficients.shape[0])
 
     def in_batch(self, x: States, score: States) -> States:
@@ -98,12 +96,10 @@ class InertialCurrent(CurrentField):
     def of(
         cls, coefficients: np.ndarray, by_score: np.ndarray, rates: Sequence[float], low: Vector, high: Vector
     ) -> "InertialCurrent":
-        """Make the field from arrays of any precision."""
         return cls(*(jnp.asarray(a, jnp.float32) for a in (coefficients, by_score, rates, low, high)))
 
     @property
     def degree(self) -> int:
-        """Degree of P."""
         return degree_of(self.coefficients.shape[1], len(self.low))
 
     def in_batch(self, x: States, score: States) -> States:
@@ -130,17 +126,14 @@ class PolynomialDiffusion(DiffusionField):
 
     @classmethod
     def of(cls, coefficients: np.ndarray, floor: float, low: Vector, high: Vector) -> "PolynomialDiffusion":
-        """Make the field from arrays of any precision."""
         return cls(*(jnp.asarray(a, jnp.float32) for a in (coefficients, floor, low, high)))
 
     @property
     def degree(self) -> int:
-        """Degree of the polynomials."""
         return degree_of(self.coefficients.shape[1], len(self.low))
 
     @property
     def kind(self) -> str:
-        """Return "scalar", "diagonal" or "full"."""
         return KINDS[[len(triangle(kind, len(self.low))) for kind in KINDS].index(len(self.coefficients))]
 
     def in_batch(self, x: States) -> Tensors:

@@ -85,7 +85,6 @@ class StateDependent(ClosureStrategy):
             checks.integer_at_least("degree", self.degree, 1)
 
     def supports(self, space: StateSpace) -> bool:
-        """Lines, and one angle."""
         return not space.angles or space.dimension == 1
 
     def learns_beside(self, score: ScoreStrategy, series: TimeSeries, space: StateSpace) -> bool:
@@ -113,7 +112,6 @@ class StateDependent(ClosureStrategy):
         return f"the series is smooth and has {series.dimension} variables; `score=DenoisingScore()` can learn them"
 
     def close(self, series: TimeSeries, score: ScoreFit, space: StateSpace, *, key: jax.Array) -> ClosureFit:
-        """Infer nu and D in the way that suits the series."""
         series = series.excerpt()
         if reason := self.refusal(series, score, space):
             text = f"Argument `mobility` cannot be StateDependent() here: {reason}. Use IntegratedResponse()."

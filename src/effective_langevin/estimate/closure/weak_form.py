@@ -237,7 +237,6 @@ class _Problem:
         return every @ wanted.T / np.sum(every**2, axis=1, keepdims=True)
 
     def share(self, weights: Vector) -> Vector:
-        """Share of each group, counted `weights` times."""
         share = weights * self.moments.shares
         return share / share.sum()
 
@@ -256,7 +255,6 @@ class _Problem:
         return scale * solve(normal, scale * aim, assume_a="pos")
 
     def solve(self, weights: Vector, ridge: float) -> Vector:
-        """Return the coefficients, with groups counted `weights` times each."""
         design, target = self.equations(weights)
         return self.hold(weights, design.T @ design, design.T @ target, ridge)
 

@@ -50,7 +50,6 @@ class ClosureShape:
     degree: int = 0
 
     def size(self, variables: int) -> int:
-        """Return the number of coefficients."""
         entries = len(triangle(self.diffusion, variables)) * len(exponents(variables, self.degree))
         if self.current is None:
             return entries
@@ -116,7 +115,6 @@ class EarlierFunctions:
         return whole, flow
 
     def evaluate(self, x: Samples, scores: Samples) -> Samples:
-        """Evaluate all functions, (sample, function)."""
         terms = monomials(x, max(self.plain, self.scored))
         plain, scored = (len(exponents(self.variables, degree)) for degree in (self.plain, self.scored))
         parts = (terms[:, :scored] * scores[:, i, None] for i in range(self.variables))
@@ -196,17 +194,14 @@ class WeakMoments:
 
     @property
     def variables(self) -> int:
-        """Number of variables."""
         return self.functions.variables
 
     @property
     def groups(self) -> int:
-        """Number of groups of time."""
         return len(self.now.pairs)
 
     @cached_property
     def shares(self) -> Vector:
-        """Share of the samples in each group."""
         return self.now.pairs[:, 0] / self.now.pairs.sum()
 
     @cached_property
@@ -260,7 +255,6 @@ class WeakMoments:
 
     @property
     def pairs(self) -> list[tuple[int, int]]:
-        """The pairs of variables (i, j), i >= j."""
         return [pair for (pair,) in triangle("full", self.variables)]
 
     @property

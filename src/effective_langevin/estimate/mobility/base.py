@@ -205,12 +205,10 @@ class Inference:
 
     @property
     def blocks(self) -> int:
-        """Number of blocks of time that errors come from."""
         return self.evidence.blocks
 
     @property
     def standard_error(self) -> Matrix:
-        """Sampling error of each entry, from leaving out blocks of time."""
         return jackknife(self.estimate, self.blocks)[1]
 
 
@@ -222,7 +220,6 @@ class ClosureFit:
     fields: Fields | None = None
 
     def with_evidence(self, **found: Any) -> "ClosureFit":
-        """Return the closure with more evidence."""
         return replace(self, mobility=replace(self.mobility, evidence=replace(self.mobility.evidence, **found)))
 
     @property
@@ -260,11 +257,9 @@ class MobilityStrategy(ClosureStrategy):
         """Return Phi with the evidence for it."""
 
     def close(self, series: TimeSeries, score: ScoreFit, space: StateSpace, *, key: jax.Array) -> ClosureFit:
-        """Infer the mobility, with its errors."""
         return ClosureFit(estimate_mobility(series, score, self, space, key=key))
 
     def lift(self, phi: Matrix) -> Matrix:
-        """Make the symmetric part positive definite."""
         return lift_eigenvalues(phi)
 
 

@@ -44,7 +44,6 @@ class QuadraticVariation(MobilityStrategy):
         checks.integer_at_least("lag", self.lag, 1)
 
     def infer(self, series: TimeSeries, score: ScoreFit, *, space: StateSpace, key: jax.Array) -> Inference:
-        """Second moments of increments at one lag."""
         groups = error_groups(series.segments, series.dt)
         estimate = self._at(self.lag, series, space, groups)
         if longest_lag(series.segments) >= 2 * self.lag:
@@ -97,7 +96,6 @@ class CorrelationFit(MobilityStrategy):
         checks.integer_at_least("lags", self.lags, self.degree + self.skip_zero)
 
     def infer(self, series: TimeSeries, score: ScoreFit, *, space: StateSpace, key: jax.Array) -> Inference:
-        """Least squares for the slope at the origin."""
         groups = error_groups(series.segments, series.dt)
         require_lag(series.segments, 2 * self.lags, advice=" Or use fewer `lags`.")
         moments = lagged_moments(series.segments, series.segments, np.arange(2 * self.lags + 1), groups)
@@ -142,7 +140,6 @@ class LogCorrelation(MobilityStrategy):
         checks.integer_at_least("lag", self.lag, 1)
 
     def infer(self, series: TimeSeries, score: ScoreFit, *, space: StateSpace, key: jax.Array) -> Inference:
-        """Matrix logarithm of the propagator."""
         groups, blur = error_groups(series.segments, series.dt), score.noise_level**2
         require_lag(series.segments, 2 * self.lag)
         moments = lagged_moments(series.segments, series.segments, [0, self.lag, 2 * self.lag], groups)

@@ -94,7 +94,6 @@ class Estimate:
 
     @property
     def error(self) -> float:
-        """Norm of both errors."""
         return float(np.hypot(np.linalg.norm(self.standard_error), np.linalg.norm(self.discretisation_error)))
 
     def distance(self, other: "Estimate") -> float:
@@ -175,7 +174,6 @@ class MobilityEvidence:
 
     @property
     def noisy(self) -> bool:
-        """Whether measurement noise was found."""
         return self.measurement_noise is not None and bool(np.any(self.measurement_noise))
 
     @property
@@ -223,7 +221,6 @@ class MobilityEvidence:
 
     @classmethod
     def from_dict(cls, state: Mapping[str, Any]) -> "MobilityEvidence":
-        """Undo `to_dict`."""
         renamed = {_HORIZON_KEYS.get(f.name, f.name): f.name for f in fields(HorizonEvidence)}
         known = {*renamed, *(f.name for f in (*fields(cls), *fields(PartitionEvidence)))}
         known |= {"symmetry_distance", "symmetry_chance", "disagreement"}
@@ -242,7 +239,6 @@ class MobilityEvidence:
         return replace(_read(cls, outer), **nested)
 
     def summary(self) -> str:
-        """Say in a few lines how the mobility was found."""
         lines = [f"Errors from {self.blocks} blocks of time."]
         if self.horizon:
             rules = {

@@ -58,7 +58,6 @@ class FiniteVolume(MobilityStrategy):
         checks.one_of("correction", self.correction, ("none", "per-state", "global"))
 
     def infer(self, series: TimeSeries, score: ScoreFit, *, space: StateSpace, key: jax.Array) -> Inference:
-        """Perturb, partition, count, correct, solve."""
         samples = series.stacked().astype(np.float32)
         y = perturbed(samples, score.spread, key=keys.named(key, "labels"))
         min_mass = self.min_mass if self.cells is None else None

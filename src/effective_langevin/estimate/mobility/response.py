@@ -86,7 +86,6 @@ class IntegratedResponse(MobilityStrategy):
             checks.integer_at_least("lags", self.lags, 6)
 
     def supports(self, space: StateSpace) -> bool:
-        """Any space."""
         return True
 
     def check(self, series: TimeSeries) -> None:
@@ -94,7 +93,6 @@ class IntegratedResponse(MobilityStrategy):
         require_lag(series.segments, 3, advice=" `el.QuadraticVariation()` needs pairs of samples only.")
 
     def infer(self, series: TimeSeries, score: ScoreFit, *, space: StateSpace, key: jax.Array) -> Inference:
-        """The score on the data, then what follows from both."""
         at_clean = score.resolved or not classify_short_times(series.segments).ballistic
         scores = along(
             series,
@@ -271,7 +269,6 @@ class Combined:
 
     @property
     def horizons(self) -> OverWeights:
-        """Phi(T) for any weighting of the blocks of time."""
         return OverWeights(lambda weights: self.moments.phi_by_horizon(weights, self.symmetry, self.start))
 
     @property

@@ -47,12 +47,10 @@ class Extrapolated(ScoreStrategy):
 
     @property
     def calibrate(self) -> bool:
-        """Never: see above."""
         return False
 
     @property
     def narrowest(self) -> float:
-        """That of the score that is extrapolated."""
         return self.score.narrowest
 
     def learn(self, train: Samples, held_out: Samples, *, space: StateSpace, key: jax.Array) -> LearnedScore:

@@ -42,7 +42,6 @@ class Gaussian(ScoreStrategy):
 
     @property
     def narrowest(self) -> float:
-        """Infinite: the noise is the same in all directions."""
         return np.inf
 
     def __post_init__(self):
@@ -50,6 +49,5 @@ class Gaussian(ScoreStrategy):
         checks.instance_of("calibrate", self.calibrate, (bool,))
 
     def learn(self, train: Samples, held_out: Samples, *, space: StateSpace, key: jax.Array) -> LearnedScore:
-        """Invert the covariance of all samples."""
         covariance = space.symmetry.project(covariance_matrix(joined([train, held_out]), self.noise_level))
         return LearnedScore(Score.linear(np.linalg.inv(covariance)), self.noise_level)
