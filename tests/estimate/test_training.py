@@ -253,7 +253,7 @@ def test_work_with_another_seed_other_data_or_other_settings_is_begun_anew(watch
 
 def test_another_objective_begins_anew():
     one, other = (
-        checkpoints._digest((Denoising(symmetry, 8, True), SCHEDULE), (SAMPLES, KEY))
+        checkpoints.digest((Denoising(symmetry, 8, True), SCHEDULE), (SAMPLES, KEY))
         for symmetry in (NONE, el.Translations())
     )
     assert one != other

@@ -27,7 +27,7 @@ def test_the_drift_is_current_plus_diffusion_times_score_plus_divergence(wells_m
     factor = closure.noise_factor(x)
     np.testing.assert_allclose(factor @ np.swapaxes(factor, -1, -2), wells_model.diffusion(x), rtol=1e-12)
     assert not closure.divergence(x).any()
-    np.testing.assert_array_equal(closure.mean(), phi)
+    np.testing.assert_array_equal(closure.phi, phi)
 
 
 def test_the_current_carries_no_probability_away(wells_model, wells_series):
@@ -81,7 +81,7 @@ def test_entropy_production_is_undefined_where_no_noise_acts_along_the_current(o
 
 
 def test_replicas_of_a_model_have_the_mobilities_drawn_with_replacement(linear_model):
-    drawn = [model.closure.mean() for model in linear_model.replicas()]
+    drawn = [model.closure.phi for model in linear_model.replicas()]
     np.testing.assert_array_equal(drawn, linear_model.mobility.replicas)
 
 

@@ -240,8 +240,7 @@ class LangevinModel(SimulationMethods, ForecastMethods, ResponseMethods, Passage
         """
         dt = dt or self.dt
         resolved = simulation.automatic_step(stepper or self.default_stepper, self.stiffness(), dt)
-        least = simulation.least_steps(self)
-        return resolved if least == 1 else min(resolved, dt / least)
+        return min(resolved, dt / simulation.STEPS_OF_MOTION) if self.space.rates else resolved
 
     def stiffness(self) -> float:
         """Return the fastest rate of the equation: 99 % quantile over states.
@@ -251,10 +250,7 @@ class LangevinModel(SimulationMethods, ForecastMethods, ResponseMethods, Passage
         """
         return self._stiffness
 
-    @cached_property
-    def _stiffness(self) -> float:
-        """The fastest rate, computed once: it takes as long as many steps."""
-        return simulation.stiffness(self)
+    _stiffness = cached_property(simulation.stiffness)  # it takes as long as many steps
 
     def timescales(self) -> analysis.Timescales:
         """Return relaxation times, slowest first, and periods of dx = -Phi C^-1 x dt + noise, with their errors.
@@ -303,7 +299,7 @@ class LangevinModel(SimulationMethods, ForecastMethods, ResponseMethods, Passage
         """Return Phi and the covariance of the smoothed data, and the same from blocks of time, standardised."""
         phi, phis, covariances = (
             self.standardizer.mobility_to_standard(m)
-            for m in (self.closure.mean(), self.mobility.replicas, self.mobility.covariances)
+            for m in (self.mobility.matrix, self.mobility.replicas, self.mobility.covariances)
         )
         known = (phi, self.score.covariance, phis, covariances + self.score.blur)
         return analysis.Draws(*known, self.mobility.evidence.lifted_by, self.mobility.evidence.blocks)

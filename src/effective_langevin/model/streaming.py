@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import jax
 import numpy as np
 
-from .._core import checks, keys, progress
+from .._core import checkpoints, checks, keys, progress
 from .._core.errors import DivergenceError, EstimateWarning
 from .._core.types import Paths, Samples
 from ..data import TimeSeries
@@ -48,7 +48,7 @@ def write_paths(
     **driven: Any,
 ) -> "StoredPaths":
     """Simulate into a Zarr store, unit of members by unit; a run that was interrupted goes on where it was."""
-    from ..data.io.store import Layout, Store, StoredPaths, as_store, digest_of
+    from ..data.io.store import Layout, Store, StoredPaths, as_store
 
     path = as_store(out)
     checks.not_given("noise", noise, "with `out`, noise is drawn from `seed`.")
@@ -62,7 +62,7 @@ def write_paths(
     layout = Layout(*shape, dt, tuple(begin), "float64" if far.any() else "float32", origin)
     pushes = np.asarray(advance.pushes) if isinstance(advance, Forced) else None
     how = (sizes, driven["stepper"], denoise, transformed, layout, version("effective-langevin"), jax.__version__)
-    digest = digest_of(storage.fingerprint(model), how, np.asarray(jax.random.key_data(drawn)), states, pushes)
+    digest = checkpoints.digest((storage.fingerprint(model), how), (drawn, states, pushes))
     diverged = _fill(Store(path, layout, digest, overwrite), units, writer)
     _warn_of_diverged(len(diverged), units.members, sizes.step)
     return StoredPaths(path, units.members, frames + 1, tried.names, len(diverged))
