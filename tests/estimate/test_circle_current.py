@@ -70,8 +70,8 @@ def test_current_and_diffusion_of_a_fast_ring(fast):
     found, scale = fast.infer(), fast.units.std[0] ** 2
     assert found.flux == pytest.approx(FAST.flux, abs=4 * found.flux_error)
     assert found.flux_error < 0.01 * FAST.flux
-    assert found.diffusion * scale == pytest.approx(0.5, abs=4 * found.diffusion_error * scale)
-    assert found.diffusion_error * scale < 0.01
+    assert found.diffusion * scale == pytest.approx(0.5, abs=4 * found.mobility.standard_error[0, 0] * scale)
+    assert found.mobility.standard_error[0, 0] * scale < 0.01
     assert not found.mobility.evidence.ballistic
     np.testing.assert_allclose(fast.velocity(found, GRID), FAST.current(GRID), rtol=0.15)
     alone = el.IntegratedResponse().infer(fast.series, fast.score, space=fast.space, key=keys.key_from_seed(0))
@@ -85,7 +85,7 @@ def test_the_closure_of_a_ring_holds_both_fields_with_replicas(fast):
     ratios = np.array([float(f.current.values[0] / closed.fields.current.values[0]) for f in drawn])
     spread = np.std([float(f.diffusion.matrix[0, 0]) for f in drawn])
     assert np.std(ratios) == pytest.approx(found.flux_error / found.flux, rel=0.35)
-    assert spread == pytest.approx(found.diffusion_error, rel=0.35)
+    assert spread == pytest.approx(found.mobility.standard_error[0, 0], rel=0.35)
     np.testing.assert_allclose(closed.mobility.matrix, closed.fields.diffusion.matrix, rtol=1e-6)
     assert closed.mobility.evidence.closure.kind == "current"
 

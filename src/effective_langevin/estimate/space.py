@@ -90,8 +90,7 @@ class StateSpace:
         if not self.hidden:
             return series
         labels = {name: getattr(series, name)[: self.observed] for name in ("names", "units", "periods")}
-        places = list(zip(series.records, series.starts))
-        return series.with_segments([s[:, : self.observed] for s in series.segments], places=places, **labels)
+        return series.with_segments([s[:, : self.observed] for s in series.segments], **labels)
 
     def blur_hidden(self, states: Samples, normals: Samples) -> Samples:
         """Return states, in the units of this space, with the errors of their velocities drawn."""
@@ -106,9 +105,8 @@ class StateSpace:
         """
         if not any(self.errors):
             return series
-        draw, places = np.random.default_rng(0), list(zip(series.records, series.starts))
-        blurred = [self.blur_hidden(segment, draw.normal(size=segment.shape)) for segment in series.segments]
-        return series.with_segments(blurred, places=places)
+        draw = np.random.default_rng(0)
+        return series.with_segments([self.blur_hidden(s, draw.normal(size=s.shape)) for s in series.segments])
 
     def declare(self, series: TimeSeries) -> TimeSeries:
         """Return a series of these variables with its angles declared."""

@@ -16,7 +16,6 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from ..._core.errors import ArgumentError
-from ..._core.format import plus_minus, short
 from ..._core.types import Samples, Vector
 from ...data import TimeSeries
 from ...statistics.integral_time import error_groups, integral_times
@@ -90,14 +89,6 @@ class RingInference:
     def diffusion(self) -> float:
         return float(self.mobility.phi[0, 0])
 
-    @property
-    def diffusion_error(self) -> float:
-        """Standard error of D."""
-        return float(self.mobility.standard_error[0, 0])
-
-    def __repr__(self) -> str:
-        return f"RingInference(J {plus_minus(self.flux, self.flux_error)}, D {short(self.diffusion)})"
-
     def fields(self, weights: np.ndarray | None = None) -> tuple[CircleCurrent, ConstantDiffusion]:
         """Return nu and D, groups of time counted `weights` times each."""
         weights = np.ones(self.mobility.blocks) if weights is None else weights
@@ -136,7 +127,8 @@ def infer_ring(series: TimeSeries, score: ScoreFit, space: StateSpace) -> RingIn
 
     lags = IntegratedResponse().choose_lags(series, times, slope > BALLISTIC)
     scores = [score.function.over(x).astype(float) for x in series.segments]
-    shape = [_interpolated(1 / density, x, period) for x in series.segments]
+    grid = np.arange(_POINTS) * period / _POINTS
+    shape = [np.interp(x.astype(float) % period, grid, 1 / density, period=period) for x in series.segments]
     moments = CircleMoments.of(series, scores, space, lags, groups, shape, winding.flux)
     return RingInference(winding, density, period, infer_on_circles(moments, slope, times))
 
@@ -162,8 +154,3 @@ def _short_time_slope(series: TimeSeries, period: float) -> float:
     """Slope of the quadratic variation of what the mean motion leaves over, between one and two lags."""
     one, two = (np.concatenate([m[:-2] for m in moves_of(series, period, lag)]).var() for lag in (1, 2))
     return float(np.log2(two / one) - 1)
-
-
-def _interpolated(values: Vector, x: Samples, period: float) -> Samples:
-    grid = np.arange(len(values)) * period / len(values)
-    return np.interp(x.astype(float) % period, grid, values, period=period)

@@ -128,7 +128,8 @@ class StateDependent(ClosureStrategy):
         smooth, noisy = regime.ballistic, regime.noisy or (few and hides_smooth_motion(series.segments))
         if smooth and not noisy and turns:
             closure = _by_regression(series, score, space, self.degree)
-            smooth = not closure.leaves_white_noise
+            found = closure.mobility.evidence.closure
+            smooth = found is None or not found.white
             if not few or smooth or self.degree:
                 return closure
         return self._by_weak_form(series, score, space, smooth, noisy)

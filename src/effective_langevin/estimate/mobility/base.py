@@ -21,7 +21,6 @@ from ...statistics.resampling import OverWeights, bootstrap, jackknife, scatter_
 from ..closure.fields import Fields
 from ..score import ScoreFit, ScoreStrategy
 from ..space import StateSpace
-from ..symmetry import Symmetry
 from .evidence import MobilityEvidence
 
 _READABLE = 6
@@ -222,12 +221,6 @@ class ClosureFit:
     def with_evidence(self, **found: Any) -> "ClosureFit":
         return replace(self, mobility=replace(self.mobility, evidence=replace(self.mobility.evidence, **found)))
 
-    @property
-    def leaves_white_noise(self) -> bool:
-        """Whether white noise is what the current leaves over of the motion."""
-        closure = self.mobility.evidence.closure
-        return closure is not None and bool(closure.white)
-
 
 class ClosureStrategy(ABC):
     """A way to close the equation, given a standardised series and its score."""
@@ -279,20 +272,15 @@ def estimate_mobility(
             stacklevel=3,
         )
     replicas = np.array([strategy.lift(phi) for phi in bootstrap(found.estimate, found.blocks)])
+    states = lagged_moments(series.segments, series.segments, [0], found.blocks)
     return Mobility(
         lifted,
         found.standard_error,
         type(strategy).__name__,
         replicas + (lifted - strategy.lift(found.estimate(np.ones(found.blocks)))),
         replace(found.evidence, lifted_by=moved),
-        _covariances(series, space.symmetry, found.blocks),
+        bootstrap(OverWeights(lambda weights: space.symmetry.project(states.mean(weights)[:, 0])), found.blocks),
     )
-
-
-def _covariances(series: TimeSeries, symmetry: Symmetry, blocks: int) -> Float[np.ndarray, "replica var var"]:
-    """Covariances of the blocks that the replicas of Phi were drawn from."""
-    moments = lagged_moments(series.segments, series.segments, [0], blocks)
-    return bootstrap(OverWeights(lambda weights: symmetry.project(moments.mean(weights)[:, 0])), blocks)
 
 
 def lift_eigenvalues(phi: Matrix, floor: float = 1e-4) -> Matrix:

@@ -99,13 +99,8 @@ class CorrelationFit(MobilityStrategy):
         groups = error_groups(series.segments, series.dt)
         require_lag(series.segments, 2 * self.lags, advice=" Or use fewer `lags`.")
         moments = lagged_moments(series.segments, series.segments, np.arange(2 * self.lags + 1), groups)
-        steps = np.arange(1, self.lags + 1)
-        if self.skip_zero:
-            powers = steps[:, None] ** np.arange(self.degree + 1)
-            slope = np.linalg.pinv(powers)[1]
-        else:
-            powers = steps[:, None] ** np.arange(1, self.degree + 1)
-            slope = np.linalg.pinv(powers)[0]
+        powers = np.arange(1, self.lags + 1)[:, None] ** np.arange(int(not self.skip_zero), self.degree + 1)
+        slope = np.linalg.pinv(powers)[int(self.skip_zero)]
 
         def estimate(weights: np.ndarray, stride: int = 1) -> np.ndarray:
             correlation = moments.mean(weights)[:, : stride * self.lags + 1 : stride]

@@ -189,19 +189,13 @@ class MobilityEvidence:
 
     def to_physical(self, convert: ToPhysical) -> "MobilityEvidence":
         """Convert every mobility among the evidence to physical units."""
-        return replace(
-            self,
-            horizon=_convert(self.horizon, convert, "phi", "standard_error"),
-            discretisation_bias=None if self.discretisation_bias is None else convert(self.discretisation_bias),
-            agreement=self.agreement
-            and replace(
-                self.agreement,
-                estimates=tuple(
-                    _convert(e, convert, "phi", "standard_error", "discretisation_error")
-                    for e in self.agreement.estimates
-                ),
-            ),
-        )
+        agreement = self.agreement
+        if agreement:
+            matrices = ("phi", "standard_error", "discretisation_error")
+            estimates = tuple(_convert(estimate, convert, *matrices) for estimate in agreement.estimates)
+            agreement = replace(agreement, estimates=estimates)
+        horizon = _convert(self.horizon, convert, "phi", "standard_error")
+        return replace(_convert(self, convert, "discretisation_bias"), horizon=horizon, agreement=agreement)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data, ready for JSON, under flat names."""
