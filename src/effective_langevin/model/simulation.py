@@ -190,7 +190,10 @@ def step_map(
     driven = StochasticHeun() if equation.additive else EulerMaruyama()
     stepper = stepper or (driven if noisy else model.default_stepper)
     checks.offers("stepper", stepper, "advance", "StochasticMidpoint()")
-    save_every = _count_steps(dt, step or model.automatic_step(stepper, dt))
+    step = step or model.automatic_step(stepper, dt)
+    if not dt / step < _MOST_STEPS:
+        raise checks.refused("step", f"at least {dt / _MOST_STEPS:.2g}, for {_MOST_STEPS:g} steps per sample", step)
+    save_every = max(1, int(np.ceil(dt / step - 1e-6)))
     step = dt / save_every
     if not equation.additive:  # beyond the data a large D makes the drift too stiff for a step that suits the data
         equation = replace(equation, fastest=jnp.float32(_FARTHEST / step))
@@ -270,13 +273,6 @@ def _count_frames(duration: float, dt: float, members: int, size: int) -> int:
         _COPIES * 8.0 * samples * members * size, f"{count(members, 'path')} of {samples:.3g} samples", hint
     )
     return max(1, round(duration / dt))
-
-
-def _count_steps(dt: float, step: float) -> int:
-    """Return the number of steps per sampling interval."""
-    if not dt / step < _MOST_STEPS:
-        raise checks.refused("step", f"at least {dt / _MOST_STEPS:.2g}, for {_MOST_STEPS:g} steps per sample", step)
-    return max(1, int(np.ceil(dt / step - 1e-6)))
 
 
 def _check_starts(start: float | Sequence[float], members: int, duration: float, dt: float) -> tuple[float, ...]:

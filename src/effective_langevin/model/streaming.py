@@ -64,7 +64,12 @@ def write_paths(
     how = (sizes, driven["stepper"], denoise, transformed, layout, version("effective-langevin"), jax.__version__)
     digest = checkpoints.digest((storage.fingerprint(model), how), (drawn, states, pushes))
     diverged = _fill(Store(path, layout, digest, overwrite), units, writer)
-    _warn_of_diverged(len(diverged), units.members, sizes.step)
+    what = f"{units.members} members diverged at step {sizes.step:g}"
+    if len(diverged) == units.members:
+        raise DivergenceError(f"All {what}. Give a smaller `step`.")
+    if len(diverged):
+        text = f"{len(diverged)} of {what} and are NaN from then on. Give a smaller `step`."
+        warnings.warn(text, EstimateWarning, stacklevel=4)
     return StoredPaths(path, units.members, frames + 1, tried.names, len(diverged))
 
 
@@ -151,11 +156,3 @@ def _advance(
     for unit, kept in zip(group, saved):
         writer.write(store, np.concatenate(kept)[: end - sample], units.range(unit)[0], sample)
     return carries
-
-
-def _warn_of_diverged(lost: int, members: int, step: float) -> None:
-    if lost == members:
-        raise DivergenceError(f"All {members} members diverged at step {step:g}. Give a smaller `step`.")
-    if lost:
-        text = f"{lost} of {members} members diverged at step {step:g} and are NaN from then on. Give a smaller `step`."
-        warnings.warn(text, EstimateWarning, stacklevel=5)

@@ -7,6 +7,7 @@ horizon (`mobility.angles`). On a torus of several angles p nu need not be const
 the current of a constant mobility, Phi_A s.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import equinox as eqx
@@ -19,7 +20,7 @@ from ..._core.errors import ArgumentError
 from ..._core.types import Samples, Vector
 from ...data import TimeSeries
 from ...statistics.integral_time import error_groups, integral_times
-from ...statistics.lags import LaggedMoments, lagged_moments
+from ...statistics.lags import lagged_moments
 from ...statistics.regime import BALLISTIC
 from ...statistics.resampling import drawn_weights, jackknife, rating_groups
 from ..mobility.angles import CircleMoments
@@ -50,40 +51,22 @@ class CircleCurrent(CurrentField):
         return jax.vmap(OnGrid(self.values[:, None], (self.period,)))(x)
 
 
-@dataclass(frozen=True)
-class Winding:
-    """Displacements of an angle from sample to sample, the short way around, in groups of time."""
-
-    moves: LaggedMoments
-    turn: float  # period times sampling interval
-
-    @classmethod
-    def of(cls, series: TimeSeries, period: float, groups: int) -> "Winding":
-        """Count the turns of a series of one angle."""
-        ones = [np.ones((len(x), 1)) for x in series.segments]
-        return cls(lagged_moments(ones, moves_of(series, period), [1], rating_groups(groups)), period * series.dt)
-
-    def flux(self, weights: np.ndarray) -> float:
-        """Return the mean number of turns per unit of time, groups counted `weights` times each."""
-        return float(self.moves.mean(weights)[0, 0, 0] / self.turn)
-
-
 @dataclass(frozen=True, eq=False)
 class RingInference:
-    """Current and diffusion of one angle: J, in turns per unit of time, p on a regular grid, and D."""
+    """Current and diffusion of one angle: J for any weights of the groups of time, p on a regular grid, and D."""
 
-    winding: Winding
+    turns: Callable[[np.ndarray], float]
     density: Vector
     period: float
     mobility: Inference
 
     @property
     def flux(self) -> float:
-        return self.winding.flux(np.ones(self.mobility.blocks))
+        return self.turns(np.ones(self.mobility.blocks))
 
     @property
     def flux_error(self) -> float:
-        return float(jackknife(lambda weights: np.array(self.winding.flux(weights)), self.mobility.blocks)[1])
+        return float(jackknife(lambda weights: np.array(self.turns(weights)), self.mobility.blocks)[1])
 
     @property
     def diffusion(self) -> float:
@@ -92,7 +75,7 @@ class RingInference:
     def fields(self, weights: np.ndarray | None = None) -> tuple[CircleCurrent, ConstantDiffusion]:
         """Return nu and D, groups of time counted `weights` times each."""
         weights = np.ones(self.mobility.blocks) if weights is None else weights
-        current = CircleCurrent.of(self.density, self.winding.flux(weights), self.period)
+        current = CircleCurrent.of(self.density, self.turns(weights), self.period)
         return current, ConstantDiffusion.of(self.mobility.estimate(weights))
 
 
@@ -123,14 +106,14 @@ def infer_ring(series: TimeSeries, score: ScoreFit, space: StateSpace) -> RingIn
     smooth = [space.embed(x) - mean for x in series.segments]
     times, slope = integral_times(smooth, series.dt), _short_time_slope(series, period)
     groups = error_groups(smooth, series.dt, times)
-    winding = Winding.of(series, period, groups)
+    turns = count_turns(series, period, groups)
 
     lags = IntegratedResponse().choose_lags(series, times, slope > BALLISTIC)
     scores = [score.function.over(x).astype(float) for x in series.segments]
     grid = np.arange(_POINTS) * period / _POINTS
     shape = [np.interp(x.astype(float) % period, grid, 1 / density, period=period) for x in series.segments]
-    moments = CircleMoments.of(series, scores, space, lags, groups, shape, winding.flux)
-    return RingInference(winding, density, period, infer_on_circles(moments, slope, times))
+    moments = CircleMoments.of(series, scores, space, lags, groups, shape, turns)
+    return RingInference(turns, density, period, infer_on_circles(moments, slope, times))
 
 
 def density_around(score: Score, period: float) -> Vector:
@@ -141,6 +124,13 @@ def density_around(score: Score, period: float) -> Vector:
     log_density = np.fft.irfft(np.append(0.0, slope[1:] / waves[1:]), _POINTS)
     density = np.exp(log_density - log_density.max())
     return density / (density.mean() * period)
+
+
+def count_turns(series: TimeSeries, period: float, groups: int) -> Callable[[np.ndarray], float]:
+    """Return the mean number of turns per unit of time, the short way around, for any weights of the groups of time."""
+    ones = [np.ones((len(x), 1)) for x in series.segments]
+    moves = lagged_moments(ones, moves_of(series, period), [1], rating_groups(groups))
+    return lambda weights: float(moves.mean(weights)[0, 0, 0] / (period * series.dt))
 
 
 def moves_of(series: TimeSeries, period: float, lag: int = 1) -> list[Samples]:

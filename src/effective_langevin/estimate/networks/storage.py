@@ -25,7 +25,9 @@ def describe_network(network: AbstractNetwork) -> dict[str, Any]:
 
 def rebuild_network(description: dict[str, Any], dimension: int) -> AbstractNetwork:
     """Return a network of a stored shape, with weights that still have to be filled in."""
-    settings = {name: tuple(value) if isinstance(value, list) else value for name, value in description.items()}
+    settings: dict[str, Any] = {
+        n: tuple(value) if isinstance(value, list) else value for n, value in description.items()
+    }
     return _KINDS[settings.pop("kind")].rebuild(settings, dimension)
 
 
