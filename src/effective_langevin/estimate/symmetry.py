@@ -6,9 +6,7 @@ points make Phi circulant; reflections as well make it symmetric, so that nothin
 """
 
 import warnings
-from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import ClassVar
 
 import jax
 import jax.numpy as jnp
@@ -25,41 +23,40 @@ from ..statistics.symmetry_test import SymmetryTest, compare_with_image
 _GROUPS = 32
 
 
-class Symmetry(ABC):
-    """What the estimators ask of a symmetry. States are (..., var), matrices (..., var, var).
+class Symmetry:
+    """What the estimators ask of a symmetry; the group without any element but one. States are (..., var).
 
     `channels` is the number of fields on a periodic grid, None where the variables are not points of a grid.
     """
 
-    channels: int | None
+    channels: int | None = None
 
-    @abstractmethod
     def check(self, dimension: int) -> None:
         """Refuse a series whose variables the group cannot act on."""
 
-    @abstractmethod
     def moved(self, x: Float[Array, "sample var"], *, key: jax.Array) -> Float[Array, "sample var"]:
         """Move every sample by a random element of the group (traceable)."""
+        return x
 
-    @abstractmethod
     def mirrored(self, x: Samples) -> Samples:
         """Reflect samples, or forces on them; without a reflection, return them as they are."""
+        return x
 
-    @abstractmethod
     def project(self, matrix: Matrix) -> Matrix:
-        """Average a matrix over the group."""
+        """Average matrices (..., var, var) over the group."""
+        return matrix
 
-    @abstractmethod
     def project_vector(self, vector: Vector) -> Vector:
         """Average a vector over the group."""
+        return vector
 
-    @abstractmethod
     def blocks(self, matrix: Matrix) -> np.ndarray:
         """Return the independent blocks of a projected matrix, (..., block, n, n)."""
+        return matrix[..., None, :, :]
 
-    @abstractmethod
     def joined(self, blocks: np.ndarray, dimension: int) -> Matrix:
         """Return the matrix with the given blocks."""
+        return blocks[..., 0, :, :]
 
     def without_reflections(self) -> "Symmetry | None":
         """Return the subgroup without reflections, None if the group has none."""
@@ -69,29 +66,6 @@ class Symmetry(ABC):
 @dataclass(frozen=True)
 class NoSymmetry(Symmetry):
     """Nothing is known: one block, nothing averaged."""
-
-    channels: ClassVar[None] = None
-
-    def check(self, dimension: int) -> None:
-        pass
-
-    def moved(self, x, *, key: jax.Array):
-        return x
-
-    def mirrored(self, x: Samples) -> Samples:
-        return x
-
-    def project(self, matrix: Matrix) -> Matrix:
-        return matrix
-
-    def project_vector(self, vector: Vector) -> Vector:
-        return vector
-
-    def blocks(self, matrix: Matrix) -> np.ndarray:
-        return matrix[..., None, :, :]
-
-    def joined(self, blocks: np.ndarray, dimension: int) -> Matrix:
-        return blocks[..., 0, :, :]
 
 
 @dataclass(frozen=True)
@@ -132,9 +106,6 @@ class Translations(Symmetry):
         if self.continuous:
             return self._glided(x, jax.random.uniform(key, (len(x), 1, 1), x.dtype, 0, points))
         return self._shifted(x, jax.random.randint(key, (len(x), 1), 0, points))
-
-    def mirrored(self, x: Samples) -> Samples:
-        return x
 
     def project(self, matrix: Matrix) -> Matrix:
         return self.joined(self.blocks(matrix), matrix.shape[-1])

@@ -26,7 +26,6 @@ from ..simulate import Stepper, StochasticMidpoint
 from . import analysis, display, simulation, storage, variance_correction
 from .closure import Closure, ConstantClosure, FieldClosure
 from .forecast import ForecastMethods
-from .irreversibility import produce_entropy
 from .rates import PassageMethods
 from .response import ResponseMethods
 from .simulation import SimulationMethods
@@ -273,7 +272,7 @@ class LangevinModel(SimulationMethods, ForecastMethods, ResponseMethods, Passage
         had to be made positive definite, and for a smooth series with a current, whose D is an effective one.
         Velocities change their sign with the direction of time: that x moves with them produces nothing.
         """
-        return produce_entropy(self, self._draws())
+        return analysis.produce_entropy(self, self._draws())
 
     def replicas(self) -> Iterator["LangevinModel"]:
         """Yield the model with each closure from blocks of time drawn with replacement, for errors of predictions."""

@@ -3,6 +3,7 @@
 import glob
 import os
 from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,6 @@ import xarray as xr
 
 from ..._core import checks
 from ..._core.errors import DataError, EffectiveLangevinError
-from ..provenance import describe_files
 from ..series import TimeSeries, is_labelled
 from .arrays import from_array, from_mapping, read_hdf5, read_numpy
 from .records import ReadOptions, Record
@@ -60,7 +60,10 @@ def describe_source(source: Any) -> dict[str, Any]:
     """Return the names of the files of a source and the day of their last change; nothing for data in memory."""
     entries = source if isinstance(source, list | tuple) else [source]
     files = [path for entry in entries if isinstance(entry, str | os.PathLike) for path in _match(entry)]
-    return describe_files(files) if files else {}
+    if not files:
+        return {}
+    newest = datetime.fromtimestamp(max(path.stat().st_mtime for path in files), UTC)
+    return {"files": [path.name for path in files], "modified": newest.date().isoformat()}
 
 
 def _match(source: str | os.PathLike) -> list[Path]:

@@ -19,7 +19,7 @@ from ..fields import Field, find_fields, name_point
 from ..preprocess.base import FittedTransform
 from ..series import Label, TimeSeries
 from .arrays import find_datasets
-from .by_blocks import by_blocks, clock_of, dataset_rows, first_stamps
+from .by_blocks import by_blocks, clock_of, dataset_rows, unit_of
 from .dates import count_dates
 from .records import ReadOptions, Record, is_time_name, needs
 from .times import Stamps
@@ -132,8 +132,7 @@ def from_xarray(data: Any, where: str, options: ReadOptions) -> list[Record]:
         whole = whole.pick(options.variables)
     stamps, name = options.stamps, options.time if isinstance(options.time, str) else time
     if stamps is None and name in data.coords:
-        unit = data[name].attrs.get("units") or data[name].encoding.get("units") or ""
-        stamps = Stamps(data[name].values, name, str(unit))
+        stamps = Stamps(data[name].values, name, unit_of(data[name]))
     whole = replace(whole, stamps=stamps)
     return _split_members(whole, data, member) if member else [replace(whole, values=whole.values[0])]
 
@@ -145,10 +144,7 @@ def _records_by_blocks(
     name = options.time if isinstance(options.time, str) else time
     clock, stamps = None, None
     if name in data.coords and options.time is not False:
-        unit = data[name].attrs.get("units") or data[name].encoding.get("units") or ""
-        clock, stamps = clock_of(data[name].variable, options), first_stamps(data[name].variable, name, str(unit))
-        if clock is None:
-            raise DataError(f"The times of {where} are neither numbers nor dates: leave out `chunks`.")
+        clock, stamps = clock_of(data[name], where, options)
     # Land, which is missing at all times, is told by rows spread over all of them.
     some = data.isel({time: np.unique(np.linspace(0, data.sizes[time] - 1, _SPREAD_ROWS).astype(int))})
     records, labels, members = [], [], int(data.sizes[member]) if member else 1

@@ -1,10 +1,8 @@
 """Network architectures: frozen descriptions that build networks, functions of one state."""
 
-from .combined import OnCircles, Residual, Sum
 from .forms import freeze, scale
-from .grid import OnGrid
 from .mlp import MLP, Layers
-from .network import AbstractNetwork, NetworkStrategy
+from .network import AbstractNetwork, NetworkStrategy, OnCircles, OnGrid, Residual, Sum
 from .storage import describe_network, rebuild_network
 from .unet import UNet, UNet1D
 

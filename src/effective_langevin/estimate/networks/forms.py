@@ -21,9 +21,8 @@ from ...execution.flat import FlatUNet
 from ...execution.grid import OnCorners
 from ...execution.lowering import absorb_matrix, lower
 from ...execution.modal import ModalUNet
-from .combined import OnCircles, Residual, Sum
-from .grid import OnGrid
 from .mlp import Layers
+from .network import OnCircles, OnGrid, Residual, Sum
 from .unet import UNet
 
 Batch = Float[Array, "batch var"]

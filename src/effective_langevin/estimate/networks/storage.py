@@ -8,10 +8,8 @@ import jax
 import jax.numpy as jnp
 
 from ..._core.errors import ModelFileError
-from .combined import OnCircles, Residual, Sum
-from .grid import OnGrid
 from .mlp import MLP, Layers
-from .network import AbstractNetwork
+from .network import AbstractNetwork, OnCircles, OnGrid, Residual, Sum
 from .unet import UNet, UNet1D
 
 
