@@ -136,8 +136,20 @@ class MemoryChoice(Choice):
         return f"{count} delays of {lag} steps" if int(lag) > 1 else f"{count} delays of a step"
 
 
+class _Plain:
+    """A record as plain data, ready for JSON; what is None is left out."""
+
+    def to_dict(self: Any) -> dict[str, Any]:
+        return {name: value for name, value in asdict(self).items() if value is not None}
+
+    @classmethod
+    def from_dict(cls: Any, state: Mapping[str, Any]) -> Any:
+        known = {f.name: state[f.name] for f in fields(cls) if f.name in state}
+        return cls(**{name: tuple(v) if isinstance(v, list) else v for name, v in known.items()})
+
+
 @dataclass(frozen=True)
-class HeldOutCheck:
+class HeldOutCheck(_Plain):
     """How well a closure inferred without some stretches forecasts them.
 
     Ensembles of `members` forecasts begin at `starts` states. Two numbers are known for a right model, at every lag:
@@ -157,15 +169,6 @@ class HeldOutCheck:
     error: float
     p: float
 
-    def to_dict(self) -> dict[str, Any]:
-        """Plain data, ready for JSON."""
-        return asdict(self)
-
-    @classmethod
-    def from_dict(cls, state: Mapping[str, Any]) -> "HeldOutCheck":
-        """Undo `to_dict`."""
-        return cls(**{**state, "lags": tuple(state["lags"])})
-
     def words(self, unit: str = "") -> str:
         """Name what departs most."""
         at = f" of {self.variable} after {short(self.lag)}{after_number(unit)}"
@@ -182,7 +185,7 @@ class HeldOutCheck:
 
 
 @dataclass(frozen=True)
-class ClosureEvidence:
+class ClosureEvidence(_Plain):
     """How current and diffusion were found.
 
     `kind` is one of `KINDS`. `current_error` is |sym < nu x^T >| / |< nu nu^T >| on held-out samples, zero for the
@@ -204,16 +207,6 @@ class ClosureEvidence:
     def from_correlations(self) -> bool:
         """Whether the fields were found from correlations at several lags, without velocities."""
         return self.current_by == "the weak form"
-
-    def to_dict(self) -> dict[str, Any]:
-        return {name: value for name, value in asdict(self).items() if value is not None}
-
-    @classmethod
-    def from_dict(cls, state: Mapping[str, Any]) -> "ClosureEvidence":
-        known = {f.name: state[f.name] for f in fields(cls) if f.name in state}
-        if known.get("explained") is not None:
-            known["explained"] = tuple(known["explained"])
-        return cls(**known)
 
     def summary(self) -> str:
         lines = [f"The model has {KINDS[self.kind]}."]

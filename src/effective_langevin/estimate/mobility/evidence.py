@@ -128,15 +128,6 @@ class Agreement:
 
 
 @dataclass(frozen=True, eq=False)
-class PartitionEvidence:
-    """Number of cells of the published recipe, mean rate correction, and its Stein matrix."""
-
-    cells: int
-    mean_correction: float
-    stein: Matrix
-
-
-@dataclass(frozen=True, eq=False)
 class MobilityEvidence:
     """Everything that was found about a mobility; None where an estimator does not look at it.
 
@@ -159,7 +150,6 @@ class MobilityEvidence:
     left_after_one_step: Vector | None = None
     antisymmetry_before_projection: float | None = None
     symmetry: SymmetryTest | None = None
-    partition: PartitionEvidence | None = None
     agreement: Agreement | None = None
     closure: ClosureEvidence | None = None
     choice: ClosureChoice | None = None
@@ -199,12 +189,10 @@ class MobilityEvidence:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data, ready for JSON, under flat names."""
-        nested = ("horizon", "symmetry", "partition", "agreement", *_RECORDS, "extra")
+        nested = ("horizon", "symmetry", "agreement", *_RECORDS, "extra")
         flat = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in nested}
-        for record in (self.horizon, self.partition):
-            flat |= (
-                {_HORIZON_KEYS.get(f.name, f.name): getattr(record, f.name) for f in fields(record)} if record else {}
-            )
+        if self.horizon:
+            flat |= {_HORIZON_KEYS.get(f.name, f.name): getattr(self.horizon, f.name) for f in fields(self.horizon)}
         if self.symmetry:
             flat |= {"symmetry_distance": self.symmetry.distance, "symmetry_chance": self.symmetry.chance}
         if self.agreement:
@@ -216,13 +204,10 @@ class MobilityEvidence:
     @classmethod
     def from_dict(cls, state: Mapping[str, Any]) -> "MobilityEvidence":
         renamed = {_HORIZON_KEYS.get(f.name, f.name): f.name for f in fields(HorizonEvidence)}
-        known = {*renamed, *(f.name for f in (*fields(cls), *fields(PartitionEvidence)))}
-        known |= {"symmetry_distance", "symmetry_chance", "disagreement"}
+        known = {*renamed, *(f.name for f in fields(cls)), "symmetry_distance", "symmetry_chance", "disagreement"}
         nested: dict[str, Any] = {"extra": {k: v for k, v in state.items() if k not in known}}
         if "horizon_rule" in state:
             nested["horizon"] = _read(HorizonEvidence, {renamed[k]: v for k, v in state.items() if k in renamed})
-        if "cells" in state:
-            nested["partition"] = _read(PartitionEvidence, state)
         if "symmetry_distance" in state:
             nested["symmetry"] = SymmetryTest(state["symmetry_distance"], state["symmetry_chance"])
         if "agreement" in state:

@@ -17,7 +17,7 @@ from ..score import ScoreFit
 from ..score.calibration import perturbed, stein_matrix
 from ..space import StateSpace
 from .base import Inference, MobilityStrategy
-from .evidence import MobilityEvidence, PartitionEvidence
+from .evidence import MobilityEvidence
 
 
 @dataclass(frozen=True)
@@ -78,8 +78,8 @@ class FiniteVolume(MobilityStrategy):
             now, later = moments.mean(weights)
             return space.symmetry.project(np.linalg.solve(stein.T, (later - now).T / series.dt).T)
 
-        partition = PartitionEvidence(tree.cells, float(weights @ factors), stein)
-        return Inference(phi, estimate, MobilityEvidence(blocks=blocks, partition=partition))
+        extra = {"cells": tree.cells, "mean_correction": float(weights @ factors), "stein": stein.tolist()}
+        return Inference(phi, estimate, MobilityEvidence(blocks=blocks, extra=extra))
 
     def lift(self, phi: Matrix) -> Matrix:
         """The published shift of the symmetric part by |lambda_min| + 5e-4, entering drift and noise alike."""

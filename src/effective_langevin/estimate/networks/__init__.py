@@ -5,20 +5,3 @@ from .mlp import MLP, Layers
 from .network import AbstractNetwork, NetworkStrategy, OnCircles, OnGrid, Residual, Sum
 from .storage import describe_network, rebuild_network
 from .unet import UNet, UNet1D
-
-__all__ = [
-    "MLP",
-    "AbstractNetwork",
-    "Layers",
-    "NetworkStrategy",
-    "OnCircles",
-    "OnGrid",
-    "Residual",
-    "Sum",
-    "UNet",
-    "UNet1D",
-    "describe_network",
-    "freeze",
-    "rebuild_network",
-    "scale",
-]
