@@ -182,7 +182,7 @@ def watched():
 
     def run(work, until=None):
         display = Recorded(until)
-        token = progress._display.set(display)
+        token = progress._display.set(display.task)
         try:
             return work(), display
         except KeyboardInterrupt:
@@ -347,7 +347,7 @@ class Killing:
 
 if __name__ == "__main__":
     checkpoints.kept_in = partial(checkpoints.kept_in, every=0.0)
-    progress._display.set(Killing())
+    progress._display.set(Killing().task)
     fitted(sys.argv[1])
 """
 

@@ -18,7 +18,7 @@ from .._core.errors import ArgumentError, EstimateWarning
 from .._core.types import Matrix, Samples, Vector
 from ..data import Standardizer, TimeSeries
 from ..statistics.lags import lagged_moments
-from ..statistics.symmetry_test import SymmetryTest, compare_with_image
+from ..statistics.resampling import SymmetryTest, compare_with_image
 
 _GROUPS = 32
 

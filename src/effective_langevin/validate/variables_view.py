@@ -9,8 +9,8 @@ from scipy.ndimage import gaussian_filter
 
 from ..data import TimeSeries
 from ..model.rates import Landscape
+from ..statistics.conditional_means import StateBins, step_profiles
 from ..statistics.densities import BINS, SeriesStatistics, pair_histogram
-from ..statistics.step_profiles import StateBins, step_profiles
 from ..statistics.watershed import basin_shares
 from .curves import Curve, LazyCurves, basin_name
 from .rates import find_landscape, passage_curve, share_curve

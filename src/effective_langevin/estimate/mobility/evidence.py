@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from ..._core.types import LagMatrices, Matrix, Vector
-from ...statistics.symmetry_test import SymmetryTest
+from ...statistics.resampling import SymmetryTest
 from ..closure.evidence import ClosureChoice, ClosureEvidence, HeldOutCheck, MemoryChoice
 
 _RECORDS = {"closure": ClosureEvidence, "choice": ClosureChoice, "memory": MemoryChoice, "held_out": HeldOutCheck}
