@@ -159,12 +159,7 @@ class WeakMoments:
 
     @classmethod
     def of(
-        cls,
-        series: TimeSeries,
-        scores: Sequence[Samples],
-        current: int = 3,
-        diffusion: int = 4,
-        lags: Lags = FROM_ZERO,
+        cls, series: TimeSeries, scores: Sequence[Samples], current: int = 3, diffusion: int = 4, lags: Lags = FROM_ZERO
     ) -> "WeakMoments":
         """Sum up to the given degrees of nu and D.
 

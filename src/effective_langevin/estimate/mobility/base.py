@@ -171,9 +171,7 @@ class Mobility:
         convert = units.mobility_to_physical
         arrays = ("matrix", "standard_error", "replicas", "covariances")
         return replace(
-            self,
-            evidence=self.evidence.to_physical(convert),
-            **{name: convert(getattr(self, name)) for name in arrays},
+            self, evidence=self.evidence.to_physical(convert), **{name: convert(getattr(self, name)) for name in arrays}
         )
 
     def summary(self) -> str:
