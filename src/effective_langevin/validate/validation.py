@@ -382,7 +382,7 @@ def _distances(
     means = (
         view.model.space.symmetry.project(c) for c in (model.covariance(model_weights), data.covariance(data_weights))
     )
-    covariance = distances.covariance_error(*means)
+    covariance = distances.relative_error(*means)
     increments = distances.increment_error(
         data.increments(data_weights, view.points), model.increments(model_weights, view.points)
     )
@@ -394,7 +394,7 @@ def _stein_and_mobility(model: LangevinModel, exact: Matrix | None) -> dict[str,
     if exact is not None:
         exact = checks.shaped_array("exact_mobility", exact, (model.dimension,) * 2, "(var, var)")
         metrics |= {
-            "mobility_error": distances.mobility_error(model.mobility.matrix, exact),
+            "mobility_error": distances.relative_error(model.mobility.matrix, exact),
             "mobility_error_se": float(np.linalg.norm(model.mobility.standard_error) / np.linalg.norm(exact)),
         }
     return metrics

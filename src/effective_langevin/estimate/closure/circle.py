@@ -104,7 +104,9 @@ def infer_ring(series: TimeSeries, score: ScoreFit, space: StateSpace) -> RingIn
     density = density_around(score.function, period)
     mean = space.embed(series.stacked()).mean(axis=0)
     smooth = [space.embed(x) - mean for x in series.segments]
-    times, slope = integral_times(smooth, series.dt), _short_time_slope(series, period)
+    # The slope is that of the quadratic variation of what the mean motion leaves over, between one and two lags.
+    one, two = (np.concatenate([m[:-2] for m in moves_of(series, period, lag)]).var() for lag in (1, 2))
+    times, slope = integral_times(smooth, series.dt), float(np.log2(two / one) - 1)
     groups = error_groups(smooth, series.dt, times)
     turns = count_turns(series, period, groups)
 
@@ -138,9 +140,3 @@ def moves_of(series: TimeSeries, period: float, lag: int = 1) -> list[Samples]:
     steps = [np.diff(x.astype(float), axis=0, append=x[-1:]) for x in series.segments]
     steps = [step - period * np.round(step / period) for step in steps]
     return [sum((np.roll(step, -k, axis=0) for k in range(1, lag)), start=step) for step in steps]
-
-
-def _short_time_slope(series: TimeSeries, period: float) -> float:
-    """Slope of the quadratic variation of what the mean motion leaves over, between one and two lags."""
-    one, two = (np.concatenate([m[:-2] for m in moves_of(series, period, lag)]).var() for lag in (1, 2))
-    return float(np.log2(two / one) - 1)

@@ -39,15 +39,12 @@ class Extrapolated(ScoreStrategy):
     """
 
     score: Any = field(default_factory=KGMM)
+    calibrate = False
 
     def __post_init__(self):
         checks.offers("score", self.score, "learn", "KGMM() or DenoisingScore()")
         if not is_dataclass(self.score) or "noise_level" not in {f.name for f in fields(self.score)}:
             raise checks.refused("score", "a score with a smoothing width, such as KGMM()", self.score)
-
-    @property
-    def calibrate(self) -> bool:
-        return False
 
     @property
     def narrowest(self) -> float:

@@ -40,10 +40,6 @@ class Gaussian(ScoreStrategy):
     calibrate: bool = False
     reads_blocks = True
 
-    @property
-    def narrowest(self) -> float:
-        return np.inf
-
     def __post_init__(self):
         checks.non_negative_number("noise_level", self.noise_level)
         checks.instance_of("calibrate", self.calibrate, (bool,))
