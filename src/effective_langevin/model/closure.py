@@ -5,7 +5,6 @@
 The density p with the score s is a steady state for every positive semi-definite D(x) and every nu with div(p nu) = 0.
 """
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -25,44 +24,16 @@ from ..execution.batches import Batched, times, times_each
 
 
 @dataclass(frozen=True, eq=False)
-class Closure(ABC):
-    """Current velocity and diffusion of a model at states (..., var), in physical units.
+class ConstantClosure:
+    """The paper's closure, a constant mobility Phi: D = sym(Phi), nu = antisym(Phi) s, so that the drift is Phi s.
 
-    `score_function` is that of the model, `phi` the mean mobility < M > = -dC/dt(0+). The diffusion may be singular:
-    noise then acts in some directions only.
+    States are (..., var), in physical units; `score_function` is that of the model. D may be singular: noise then acts
+    in some directions only. `noise_factor` times its transpose is D, `divergence` is div D, and `to_standard` gives
+    drift and noise factor in standardised units, ready for a compiled loop (`simulate.Equation`).
     """
 
     score_function: Callable[[Samples], Samples]
     phi: Matrix
-
-    @abstractmethod
-    def current(self, x: Samples) -> Samples:
-        """Return nu(x), (..., var)."""
-
-    @abstractmethod
-    def diffusion(self, x: Samples) -> np.ndarray:
-        """Return D(x), (..., var, var)."""
-
-    @abstractmethod
-    def divergence(self, x: Samples) -> Samples:
-        """Return div D(x), (..., var)."""
-
-    @abstractmethod
-    def noise_factor(self, x: Samples) -> np.ndarray:
-        """Return a matrix whose product with its transpose is D(x), (..., var, brownian)."""
-
-    @abstractmethod
-    def to_standard(self, score: Score, standardizer: Standardizer) -> tuple[Callable, Any]:
-        """Return drift and noise factor in standardised units, ready for a compiled loop: see `simulate.Equation`."""
-
-    def drift(self, x: Samples) -> Samples:
-        """Return nu + D s + div D, (..., var)."""
-        return self.current(x) + np.einsum("...ij,...j", self.diffusion(x), self.score_function(x)) + self.divergence(x)
-
-
-@dataclass(frozen=True, eq=False)
-class ConstantClosure(Closure):
-    """The paper's closure, a constant mobility Phi: D = sym(Phi), nu = antisym(Phi) s, so that the drift is Phi s."""
 
     def current(self, x: Samples) -> Samples:
         return self.score_function(x) @ (0.5 * (self.phi - self.phi.T)).T
@@ -90,8 +61,8 @@ class ConstantClosure(Closure):
 
 
 @dataclass(frozen=True, eq=False)
-class FieldClosure(Closure):
-    """Current and diffusion that depend on the state, given by standardised fields."""
+class FieldClosure:
+    """The same for a current and a diffusion that depend on the state, given by standardised fields."""
 
     score: Score
     fields: Fields

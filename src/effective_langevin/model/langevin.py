@@ -24,7 +24,7 @@ from ..estimate.score import ScoreFit
 from ..estimate.space import StateSpace
 from ..simulate import Stepper, StochasticMidpoint
 from . import analysis, display, simulation, storage, variance_correction
-from .closure import Closure, ConstantClosure, FieldClosure
+from .closure import ConstantClosure, FieldClosure
 from .forecast import ForecastMethods
 from .rates import PassageMethods
 from .response import ResponseMethods
@@ -105,12 +105,11 @@ class LangevinModel(SimulationMethods, ForecastMethods, ResponseMethods, Passage
         return len(self.names)
 
     @property
-    def closure(self) -> Closure:
+    def closure(self) -> ConstantClosure | FieldClosure:
         """Current velocity and diffusion as functions of the state."""
-        given = self.score_function, self.mobility.matrix
         if self.fields is None:
-            return ConstantClosure(*given)
-        return FieldClosure(*given, self.score.function, self.fields, self.standardizer)
+            return ConstantClosure(self.score_function, self.mobility.matrix)
+        return FieldClosure(self.score.function, self.fields, self.standardizer)
 
     @property
     def diagnostics(self) -> dict[str, Any]:

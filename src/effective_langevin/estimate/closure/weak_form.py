@@ -211,8 +211,8 @@ class _Problem:
         return self.moments.constraints(current, self.shape.current + 2)
 
     @cached_property
-    def _penalty(self) -> Float[np.ndarray, "row k"]:
-        """The part of D that varies, in units of p, and A; both in units of the mean diffusion."""
+    def _stiffness(self) -> Matrix:
+        """Square of the part of D that varies, in units of p, and of A; both in units of the mean diffusion."""
         moments, size = self.moments, self.moments.variables
         terms, entries = len(exponents(size, self.shape.degree)), len(triangle(self.shape.diffusion, size))
         varying = np.linalg.cholesky(moments.gram[:terms, :terms]).T[1:]
@@ -221,11 +221,8 @@ class _Problem:
         whole[: len(rows), : entries * terms] = rows
         if self.shape.current is not None:
             whole[len(rows) :, -(size**2) :] = np.eye(size**2)
-        return whole / (moments.typical_diffusion * np.sqrt(moments.groups))
-
-    @cached_property
-    def _stiffness(self) -> Matrix:
-        return self._penalty.T @ self._penalty
+        whole /= moments.typical_diffusion * np.sqrt(moments.groups)
+        return whole.T @ whole
 
     def place(self, shape: ClosureShape) -> Float[np.ndarray, "k coefficient"]:
         """Return the matrix that writes the coefficients of a simpler shape as those of this one."""

@@ -229,13 +229,15 @@ class WeakMoments:
     def targets(self) -> Float[np.ndarray, "group kind horizon test"]:
         """Left sides of all equations: for each variable, then for each pair of variables."""
         size, moments = self.variables, self.by_group
-        place = [self.functions.place[-1, powers] for powers in exponents(size, 2)]
+        order = exponents(size, 2)
+        place = [self.functions.place[-1, powers] for powers in order]
+        squares = [order.index(_raised(_raised((0,) * size, i), j)) for i, j in self.pairs]
 
         def mean(factors: tuple[int, ...], earlier: int) -> np.ndarray:
             return moments[:, :, self.later(*factors), place[earlier]]
 
         found = [mean((), 1 + j) - mean((j,), 0) for j in range(size)]
-        for (i, j), square in zip(self.pairs, self._squares):
+        for (i, j), square in zip(self.pairs, squares):
             found.append(mean((i, j), 0) - mean((i,), 1 + j) - mean((j,), 1 + i) + mean((), square))
         change = np.stack([kind[:, 1:] - kind[:, :1] for kind in found], axis=1)
         return np.einsum("gktm,pm->gktp", change, self.to_orthonormal)
@@ -251,11 +253,6 @@ class WeakMoments:
     @property
     def pairs(self) -> list[tuple[int, int]]:
         return [pair for (pair,) in triangle("full", self.variables)]
-
-    @property
-    def _squares(self) -> list[int]:
-        order = exponents(self.variables, 2)
-        return [order.index(_raised(_raised((0,) * self.variables, i), j)) for i, j in self.pairs]
 
     def designs(self, diffusion: np.ndarray, current: np.ndarray) -> Float[np.ndarray, "group kind horizon test k"]:
         """Right sides of all equations for fields D and nu, as `EarlierFunctions.fields` gives them."""
