@@ -148,7 +148,10 @@ class LogCorrelation(MobilityStrategy):
             return np.linalg.solve(correlation[0].T, correlation[steps].T).T
 
         def estimate(weights, steps: int = 1) -> Matrix:
-            rates = -_logarithm(propagator(weights, steps)) / (steps * self.lag * series.dt)
+            # The real part of the principal logarithm by eigenvalues, many times faster than `scipy.linalg.logm`.
+            values, vectors = np.linalg.eig(propagator(weights, steps))
+            logarithm = np.real(vectors * np.log(values.astype(complex)) @ np.linalg.inv(vectors))
+            rates = -logarithm / (steps * self.lag * series.dt)
             typical = np.median(np.real(np.linalg.eigvals(rates)))
             covariance = into @ space.symmetry.project(moments.mean(weights)[0]) @ into + blur * np.eye(len(frame))
             return space.symmetry.project(back @ (frame @ rates @ frame.T + typical * rest) @ covariance @ back)
@@ -175,9 +178,3 @@ def _increments(segment: Any, lag: int) -> Any:
 def _with_bias(estimate: Callable[..., Matrix], groups: int, coarser: Matrix) -> Inference:
     """The inference, with the change to twice the interval as the measure of what the interval costs."""
     return Inference.of(estimate, groups, discretisation_bias=coarser - estimate(np.ones(groups)))
-
-
-def _logarithm(matrix: Matrix) -> Matrix:
-    """Real part of the principal logarithm, by eigenvalues: many times faster than `scipy.linalg.logm`."""
-    values, vectors = np.linalg.eig(matrix)
-    return np.real(vectors * np.log(values.astype(complex)) @ np.linalg.inv(vectors))
