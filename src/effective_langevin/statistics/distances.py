@@ -6,7 +6,7 @@ from jaxtyping import Float
 from .._core.types import Matrix
 
 
-def relative_error(found: Matrix, exact: Matrix) -> float:
+def matrix_error(found: Matrix, exact: Matrix) -> float:
     """|A - B|_F / |B|_F, of mobilities and of covariances."""
     return float(np.linalg.norm(found - exact) / np.linalg.norm(exact))
 

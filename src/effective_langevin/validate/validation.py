@@ -27,7 +27,7 @@ from .ensembles import SimulatedEnsemble, StoredEnsemble
 from .fields_view import FieldsView
 from .findings import aspects
 from .findings.aspects import Aspect
-from .findings.notes import relative_error
+from .findings.notes import matrix_error
 from .findings.verdict import Verdict, judge
 from .settle import Settling, simulate_steadily
 from .sides import Comparison, OriginalVariables, Sides, compare_sizes, with_sampling_errors
@@ -343,7 +343,7 @@ def validate(
     view = _view(model, sides)
     sizes = compare_sizes(sides, view.range(series.stacked()), *ensemble.sizes, ensemble.settling)
     result = Validation(metrics, model, view.curves(), sizes, view, exact_mobility, sides, diagnosis)
-    return replace(result, tests=aspects.of_samples(sides, view, sizes.groups, relative_error(result)))
+    return replace(result, tests=aspects.of_samples(sides, view, sizes.groups, matrix_error(result)))
 
 
 def _view(model: LangevinModel, sides: Sides | None) -> View:
@@ -382,7 +382,7 @@ def _distances(
     means = (
         view.model.space.symmetry.project(c) for c in (model.covariance(model_weights), data.covariance(data_weights))
     )
-    covariance = distances.relative_error(*means)
+    covariance = distances.matrix_error(*means)
     increments = distances.increment_error(
         data.increments(data_weights, view.points), model.increments(model_weights, view.points)
     )
@@ -394,7 +394,7 @@ def _stein_and_mobility(model: LangevinModel, exact: Matrix | None) -> dict[str,
     if exact is not None:
         exact = checks.shaped_array("exact_mobility", exact, (model.dimension,) * 2, "(var, var)")
         metrics |= {
-            "mobility_error": distances.relative_error(model.mobility.matrix, exact),
+            "mobility_error": distances.matrix_error(model.mobility.matrix, exact),
             "mobility_error_se": float(np.linalg.norm(model.mobility.standard_error) / np.linalg.norm(exact)),
         }
     return metrics
