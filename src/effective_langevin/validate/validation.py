@@ -27,7 +27,7 @@ from .ensembles import SimulatedEnsemble, StoredEnsemble
 from .fields_view import FieldsView
 from .findings import aspects
 from .findings.aspects import Aspect
-from .findings.notes import matrix_error
+from .findings.notes import relative_error
 from .findings.verdict import Verdict, judge
 from .settle import Settling, simulate_steadily
 from .sides import Comparison, OriginalVariables, Sides, compare_sizes, with_sampling_errors
@@ -343,7 +343,7 @@ def validate(
     view = _view(model, sides)
     sizes = compare_sizes(sides, view.range(series.stacked()), *ensemble.sizes, ensemble.settling)
     result = Validation(metrics, model, view.curves(), sizes, view, exact_mobility, sides, diagnosis)
-    return replace(result, tests=aspects.of_samples(sides, view, sizes.groups, matrix_error(result)))
+    return replace(result, tests=aspects.of_samples(sides, view, sizes.groups, relative_error(result)))
 
 
 def _view(model: LangevinModel, sides: Sides | None) -> View:
