@@ -109,7 +109,7 @@ def digits(report: Report, model: el.LangevinModel, members: int, duration: floa
     edges = np.linspace(*np.quantile(runs[0][::100], [0.0005, 0.9995]), 201)
     counts, covariances = zip(*((np.histogram(x, edges)[0][None], np.cov(x.T)) for x in runs))
     kl = [float(distances.pdf_kl(counts[0], other)[0]) for other in counts]
-    apart = [distances.covariance_error(other, covariances[0]) for other in covariances]
+    apart = [distances.matrix_error(other, covariances[0]) for other in covariances]
     for name, density, covariance in list(zip(equations, kl, apart))[1:]:
         said = f"pdf_kl {density:.1e}, covariance_error {covariance:.4f}"
         report.results.append(Result(f"{FLOW}, digits, against a run with whole ones", name, accuracy=said))

@@ -17,7 +17,7 @@ from effective_langevin.estimate.mobility.horizon_selection import candidate_wei
 from effective_langevin.estimate.mobility.response import Combined
 from effective_langevin.estimate.mobility.responses import Moments
 from effective_langevin.estimate.symmetry import NoSymmetry
-from effective_langevin.statistics.distances import mobility_error
+from effective_langevin.statistics.distances import matrix_error
 from effective_langevin.statistics.integral_time import error_groups, integral_times
 
 STRIDES, SEEDS, PROCESSES = (1, 5, 10, 20), (1, 2, 7), 12
@@ -42,7 +42,7 @@ def errors(series: el.TimeSeries, scores: list[np.ndarray], exact: np.ndarray) -
     coarse = moments.phi_by_horizon(np.ones(moments.groups), NoSymmetry(), 0, 2)
     signed = quadrature_error(found.by_horizon, coarse)
     rated = [a**2 + np.sum(np.tensordot(w, signed, 1) ** 2) for a, w in zip(apart, candidates)]
-    off = [mobility_error(np.tensordot(w, found.by_horizon, 1), exact) for w in candidates]
+    off = [matrix_error(np.tensordot(w, found.by_horizon, 1), exact) for w in candidates]
     chosen = next(i for i, w in enumerate(candidates) if np.array_equal(w, found.combination.weights))
     return {
         "blocks left out": off[chosen],

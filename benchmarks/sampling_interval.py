@@ -17,7 +17,7 @@ import effective_langevin as el
 from effective_langevin.estimate.mobility import estimate_mobility
 from effective_langevin.estimate.space import StateSpace
 from effective_langevin.estimate.symmetry import NoSymmetry
-from effective_langevin.statistics.distances import mobility_error
+from effective_langevin.statistics.distances import matrix_error
 
 INTERVALS = (0.02, 0.05, 0.1)
 SEEDS = (1, 2, 3)
@@ -47,7 +47,7 @@ def measure(dt: float, seed: int, samples: int = 1_000_000, members: int = 100) 
                 phi = estimate_mobility(
                     standard, model.score, strategy, StateSpace.of(standard, NoSymmetry()), key=jax.random.key(seed)
                 ).to_physical(model.standardizer)
-        errors[name] = mobility_error(phi.matrix, system.mobility)
+        errors[name] = matrix_error(phi.matrix, system.mobility)
     return errors
 
 

@@ -17,7 +17,7 @@ import effective_langevin as el
 from effective_langevin.estimate.mobility import QuadraticVariation, estimate_mobility
 from effective_langevin.estimate.space import StateSpace
 from effective_langevin.estimate.symmetry import NoSymmetry
-from effective_langevin.statistics.distances import mobility_error
+from effective_langevin.statistics.distances import matrix_error
 
 FINE, STRIDES, RESULTS = 0.01, (1, 2, 5, 10, 20), Path(__file__).parent / "results"
 
@@ -37,10 +37,10 @@ def measure(seed: int) -> dict[str, dict[str, float]]:
         variation = estimate_mobility(standard, model.score, QuadraticVariation(), space, key=key).matrix
         truth, size = model.standardizer.mobility_to_standard(system.mobility), np.linalg.norm(system.mobility)
         found[f"{stride * FINE:g}"] = {
-            "mobility_error": mobility_error(model.mobility.matrix, system.mobility),
+            "mobility_error": matrix_error(model.mobility.matrix, system.mobility),
             "standard_error": float(np.linalg.norm(model.mobility.standard_error) / size),
-            "with_exact_score": mobility_error(exact, truth),
-            "quadratic_variation": mobility_error(variation, truth),
+            "with_exact_score": matrix_error(exact, truth),
+            "quadratic_variation": matrix_error(variation, truth),
             "samples": series.n_samples,
         }
         print(seed, f"dt = {stride * FINE:g}", found[f"{stride * FINE:g}"], flush=True)

@@ -337,7 +337,7 @@ def test_the_corrections_of_finite_volume_multiply_the_rates(sampled):
     plain, corrected = (
         el.FiniteVolume(correction=c, cells=8).infer(series, score, space=NONE, key=KEY) for c in ("none", "global")
     )
-    factor = corrected.evidence.partition.mean_correction
+    factor = corrected.evidence.extra["mean_correction"]
     assert factor > 1.1
     np.testing.assert_allclose(corrected.phi, factor * plain.phi, rtol=1e-9)
 

@@ -182,7 +182,7 @@ def watched():
 
     def run(work, until=None):
         display = Recorded(until)
-        token = progress._display.set(display)
+        token = progress._display.set(display.task)
         try:
             return work(), display
         except KeyboardInterrupt:
@@ -253,7 +253,7 @@ def test_work_with_another_seed_other_data_or_other_settings_is_begun_anew(watch
 
 def test_another_objective_begins_anew():
     one, other = (
-        checkpoints._digest((Denoising(symmetry, 8, True), SCHEDULE), (SAMPLES, KEY))
+        checkpoints.digest((Denoising(symmetry, 8, True), SCHEDULE), (SAMPLES, KEY))
         for symmetry in (NONE, el.Translations())
     )
     assert one != other
@@ -347,7 +347,7 @@ class Killing:
 
 if __name__ == "__main__":
     checkpoints.kept_in = partial(checkpoints.kept_in, every=0.0)
-    progress._display.set(Killing())
+    progress._display.set(Killing().task)
     fitted(sys.argv[1])
 """
 

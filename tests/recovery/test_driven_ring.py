@@ -24,7 +24,7 @@ def test_current_and_entropy_production_of_a_driven_ring(dt):
         3 * produced.standard_error, 0.05 * ring.entropy_production
     )
     assert abs(found.flux - ring.flux) < min(3 * found.flux_error, 0.05 * ring.flux)
-    assert abs(found.diffusion * scale - 0.5) < min(3 * found.diffusion_error * scale, 0.025)
+    assert abs(found.diffusion * scale - 0.5) < min(3 * found.mobility.standard_error[0, 0] * scale, 0.025)
     weights, exact = ring.density(GRID), ring.current(GRID)
     wrong = weights.T @ (standard.velocity(found, GRID) - exact) ** 2
     assert np.sqrt(wrong / (weights.T @ exact**2)) < 0.05
@@ -38,7 +38,7 @@ def test_a_ring_without_drive_has_no_current():
         standard = StandardRing.of(series, el.KGMM(noise_level=0.1))
         found, scale = standard.infer(), standard.units.std[0] ** 2
         still += abs(found.flux) < 2 * found.flux_error
-        right += abs(found.diffusion * scale - 0.5) < 3 * found.diffusion_error * scale
+        right += abs(found.diffusion * scale - 0.5) < 3 * found.mobility.standard_error[0, 0] * scale
     assert still >= 18
     assert right >= 19
 

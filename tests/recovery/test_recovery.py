@@ -8,7 +8,7 @@ from scipy.linalg import solve_continuous_lyapunov
 import effective_langevin as el
 from effective_langevin.estimate.mobility import estimate_mobility
 from effective_langevin.estimate.space import StateSpace
-from effective_langevin.statistics.distances import mobility_error
+from effective_langevin.statistics.distances import matrix_error
 
 pytestmark = pytest.mark.slow
 WELLS = el.systems.AsymmetricWells()
@@ -27,7 +27,7 @@ def wells_at_005():
 @pytest.mark.parametrize("dt", [0.02, 0.1])
 def test_the_default_mobility_is_right_at_fine_and_coarse_sampling(dt):
     model = el.fit(wells_series(dt, 10), seed=3)
-    assert mobility_error(model.mobility.matrix, WELLS.mobility) <= 0.03
+    assert matrix_error(model.mobility.matrix, WELLS.mobility) <= 0.03
 
 
 def test_the_published_recipe_is_biased_where_the_default_is_not(wells_at_005):
@@ -40,9 +40,9 @@ def test_the_published_recipe_is_biased_where_the_default_is_not(wells_at_005):
         StateSpace((None, None)),
         key=jax.random.key(0),
     )
-    assert mobility_error(model.mobility.matrix, WELLS.mobility) <= 0.02
+    assert matrix_error(model.mobility.matrix, WELLS.mobility) <= 0.02
     # A finite difference at h = 0.05 has the truncation bias (h/2) C''(0): 20 % on this system.
-    assert 0.15 < mobility_error(naive.to_physical(model.standardizer).matrix, WELLS.mobility) < 0.25
+    assert 0.15 < matrix_error(naive.to_physical(model.standardizer).matrix, WELLS.mobility) < 0.25
 
 
 def test_the_learned_wells_model_has_the_steady_state_and_the_clock_of_the_data(wells_at_005):

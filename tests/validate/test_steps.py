@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import effective_langevin as el
-from effective_langevin.statistics.step_profiles import BINS
+from effective_langevin.statistics.conditional_means import BINS
 from effective_langevin.validate.findings.notes import clearest_step, step_sizes
 from effective_langevin.validate.variables_view import step_curve
 

@@ -35,9 +35,9 @@ def test_kl_is_zero_for_equal_counts_and_finite_for_empty_bins():
 
 def test_distances_of_matrices_and_curves():
     exact = np.array([[1.0, -0.8], [0.8, 1.0]])
-    assert distances.mobility_error(1.1 * exact, exact) == pytest.approx(0.1)
-    assert distances.mobility_error(exact.T, exact) == pytest.approx(1.6 * np.sqrt(2) / np.linalg.norm(exact))
-    assert distances.covariance_error(0.9 * np.eye(3), np.eye(3)) == pytest.approx(0.1)
+    assert distances.matrix_error(1.1 * exact, exact) == pytest.approx(0.1)
+    assert distances.matrix_error(exact.T, exact) == pytest.approx(1.6 * np.sqrt(2) / np.linalg.norm(exact))
+    assert distances.matrix_error(0.9 * np.eye(3), np.eye(3)) == pytest.approx(0.1)
     assert distances.acf_rmse(np.zeros((4, 2)), np.full((4, 2), 0.3)) == pytest.approx(0.3)
 
 

@@ -258,7 +258,7 @@ def _distances(arrays: Mapping[str, np.ndarray], data: str, model: str) -> dict[
     return {
         "pdf_kl_mean": float(kl.mean()),
         "pdf_kl_max": float(kl.max()),
-        "covariance_error": distances.covariance_error(simulated, expected),
+        "covariance_error": distances.matrix_error(simulated, expected),
         "mean_acf_rmse": distances.acf_rmse(*(acf[:, None] for acf in both("acf"))),
         **{f"pair_kl_{offset}": float(value) for offset, value in zip(fields.OFFSETS, pairs)},
     }

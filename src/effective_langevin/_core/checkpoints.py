@@ -96,7 +96,7 @@ class Checkpoint:
 def of(settings: Any, arrays: Any) -> Iterator[Checkpoint]:
     """Open the checkpoint of a piece of work defined by its settings and arrays; an interrupt leaves the last state."""
     kept = _folder.get()
-    path = kept[0] / f"checkpoint-{_digest(settings, arrays)}.npz" if kept else None
+    path = kept[0] / f"checkpoint-{digest(settings, arrays)}.npz" if kept else None
     checkpoint = Checkpoint(path, kept[1] if kept else 0.0)
     try:
         yield checkpoint
@@ -104,11 +104,12 @@ def of(settings: Any, arrays: Any) -> Iterator[Checkpoint]:
         checkpoint.flush()
 
 
-def _digest(settings: Any, arrays: Any) -> str:
-    digest = hashlib.blake2b(repr(settings).encode(), digest_size=8)
+def digest(settings: Any, arrays: Any) -> str:
+    """Return a digest of what a piece of work is defined by; settings are told apart by how they are shown."""
+    found = hashlib.blake2b(repr(settings).encode(), digest_size=8)
     for leaf in jax.tree.leaves(arrays):
         is_key = jax.numpy.issubdtype(leaf.dtype, jax.dtypes.prng_key)
         array = np.asarray(jax.random.key_data(leaf) if is_key else leaf)
-        digest.update(f"{array.shape}{array.dtype}".encode())
-        digest.update(np.ascontiguousarray(array).data)
-    return digest.hexdigest()
+        found.update(f"{array.shape}{array.dtype}".encode())
+        found.update(np.ascontiguousarray(array).data)
+    return found.hexdigest()

@@ -4,7 +4,7 @@ import os
 import shutil
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext
 from functools import partial
 from io import BytesIO
 from pathlib import Path
@@ -53,10 +53,6 @@ def write_by_memory(path: Path, fill: Callable[[BinaryIO], Any]) -> None:
 
 def write_netcdf(data: Any, path: Path) -> None:
     """Write a labelled array or dataset as NetCDF-4, in this process: a lock of a cluster has no name in memory."""
-    with _without_cluster():
-        write_by_memory(path, partial(data.to_netcdf, engine="h5netcdf"))
-
-
-def _without_cluster() -> AbstractContextManager[Any]:
     dask = sys.modules.get("dask.config")
-    return dask.set(scheduler="synchronous") if dask else nullcontext()
+    with dask.set(scheduler="synchronous") if dask else nullcontext():
+        write_by_memory(path, partial(data.to_netcdf, engine="h5netcdf"))

@@ -11,7 +11,6 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from contextvars import ContextVar
-from typing import Protocol
 
 Advance = Callable[..., None]
 
@@ -19,14 +18,10 @@ LOGGER = logging.getLogger("effective_langevin")
 LOGGER.addHandler(logging.NullHandler())
 
 
-class Display(Protocol):
-    """What a display must offer to the stages."""
+# Opens a line of progress, of a name and a total; the function it returns advances it and may set a note.
+Display = Callable[[str, float], Advance]
 
-    def task(self, name: str, total: float) -> Advance:
-        """Open a line of progress; the returned function advances it and may set a note."""
-        ...
-
-
+_EVERY = 5.0  # seconds between two lines where there is no terminal
 _display: ContextVar[Display | None] = ContextVar("progress_display", default=None)
 _inside: ContextVar[bool] = ContextVar("progress_inside", default=False)
 
@@ -37,50 +32,35 @@ def task(name: str, total: float) -> Iterator[Advance]:
     display, level, started = _display.get(), logging.DEBUG if _inside.get() else logging.INFO, time.monotonic()
     tokens = _display.set(None), _inside.set(True)
     try:
-        yield display.task(name, total) if display else (lambda units=1, note="": None)
+        yield display(name, total) if display else (lambda units=1, note="": None)
         LOGGER.log(level, "%s: %.1f s", name, time.monotonic() - started)
     finally:
         _display.reset(tokens[0])
         _inside.reset(tokens[1])
 
 
-class _Lines:
-    """Progress on something that is not a terminal: a plain line every few seconds."""
+def _in_lines(name: str, total: float) -> Advance:
+    """Show progress on something that is not a terminal: a plain line every few seconds."""
+    done, started, last = 0.0, time.monotonic(), time.monotonic()
 
-    every = 5.0
+    def advance(units: float = 1, note: str = "") -> None:
+        nonlocal done, last
+        done += units
+        now = time.monotonic()
+        if now - last >= _EVERY or done >= total:
+            last = now
+            line = f"{name}: {100 * done / total:3.0f} % after {now - started:.0f} s {note}"
+            with suppress(OSError, ValueError):  # a stream that is full or closed does not stop the work
+                print(line.rstrip(), file=sys.stderr)
 
-    def task(self, name: str, total: float) -> Advance:
-        done, started, last = 0.0, time.monotonic(), time.monotonic()
-
-        def advance(units: float = 1, note: str = "") -> None:
-            nonlocal done, last
-            done += units
-            now = time.monotonic()
-            if now - last >= self.every or done >= total:
-                last = now
-                line = f"{name}: {100 * done / total:3.0f} % after {now - started:.0f} s {note}"
-                with suppress(OSError, ValueError):  # a stream that is full or closed does not stop the work
-                    print(line.rstrip(), file=sys.stderr)
-
-        return advance
-
-
-class _Bars:
-    """Progress on a terminal: one rich bar per stage, with the time left."""
-
-    def __init__(self, bars):
-        self.bars = bars
-
-    def task(self, name: str, total: float) -> Advance:
-        identity = self.bars.add_task(name, total=total, note="")
-        return lambda units=1, note="": self.bars.update(identity, advance=units, note=note)
+    return advance
 
 
 @contextmanager
 def shown() -> Iterator[None]:
     """Show the progress of everything that runs inside this block."""
     with ExitStack() as stack:
-        display: Display = _Lines()
+        display: Display = _in_lines
         if sys.stderr is not None and sys.stderr.isatty():
             from rich.console import Console
             from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
@@ -88,7 +68,14 @@ def shown() -> Iterator[None]:
             percent = TextColumn("{task.percentage:>3.0f} %")
             columns = (TextColumn("{task.description:<28}"), BarColumn(), percent, TimeElapsedColumn())
             more = (TimeRemainingColumn(), TextColumn("{task.fields[note]}"))
-            display = _Bars(stack.enter_context(Progress(*columns, *more, console=Console(stderr=True))))
+            bars = stack.enter_context(Progress(*columns, *more, console=Console(stderr=True)))
+
+            def in_bars(name: str, total: float) -> Advance:
+                bar = bars.add_task(name, total=total, note="")
+                return lambda units=1, note="": bars.update(bar, advance=units, note=note)
+
+            display = in_bars
+
         token = _display.set(display)
         try:
             yield

@@ -31,10 +31,6 @@ class Field:
         grid[(..., *self.places)] = values
         return grid
 
-    def per_column(self, values: np.ndarray, dimension: str) -> np.ndarray:
-        """Return for each column the entry of `values` along one dimension of the grid."""
-        return values[self.places[list(self.coordinates).index(dimension)]]
-
 
 def name_point(name: str, place: dict[str, Any]) -> str:
     """Name the variable at a grid point: T(lat=10, lon=20)."""
@@ -72,10 +68,10 @@ def area_weights(names: Sequence[str]) -> np.ndarray:
     """Return sqrt(cos(latitude)) of each variable, the root of its area; 1 where there is no latitude."""
     weights = np.ones(len(names))
     for field in find_fields(names):
-        for dimension, values in field.coordinates.items():
+        for (dimension, values), place in zip(field.coordinates.items(), field.places):
             if dimension.lower() in _LATITUDES and values.dtype.kind == "f" and np.abs(values).max() <= 90:
                 cosine = np.maximum(np.cos(np.deg2rad(values)), 1e-6)
-                weights[list(field.columns)] = np.sqrt(field.per_column(cosine, dimension))
+                weights[list(field.columns)] = np.sqrt(cosine[place])
     return weights
 
 

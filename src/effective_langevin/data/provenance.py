@@ -1,8 +1,6 @@
 """What a model was learned from: files, variables, range and a fingerprint of the samples."""
 
 import hashlib
-from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -33,10 +31,3 @@ def describe_data(series: TimeSeries) -> dict[str, Any]:
         ends = [str(date)[:16] for date in count_dates(np.array(ends), unit, "1970-01-01", series.calendar)]
     source = {**series.source, "variables": summarize(series.names), "from": ends[0], "to": ends[1]}
     return {"sha256": hash_samples(series), "source": source}
-
-
-def describe_files(paths: list[Path]) -> dict[str, Any]:
-    """Return the names of the files, without folders, and the day on which the newest was changed."""
-    newest = max(path.stat().st_mtime for path in paths)
-    day = datetime.fromtimestamp(newest, UTC).date().isoformat()
-    return {"files": [path.name for path in paths], "modified": day}

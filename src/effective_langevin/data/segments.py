@@ -33,7 +33,8 @@ class Computed(Protocol):
 def as_records(values: Any) -> list[Any]:
     """Return what the user handed in as (time, var) segments of one width; what is large and stored stays there."""
     if isinstance(values, list | tuple) and len(values) and all(np.ndim(v) == 2 for v in values):
-        records = [as_segment(v, f"Record {i} of the series") for i, v in enumerate(values)]
+        named = ((v, f"Record {i} of the series") for i, v in enumerate(values))
+        records = [as_rows(v) if stays_stored(v) else checks.real_samples(v, name) for v, name in named]
         widths = [r.shape[1] for r in records]
         if len(set(widths)) > 1:
             raise DataError(
@@ -41,7 +42,7 @@ def as_records(values: Any) -> list[Any]:
                 "with the same variables in the same order."
             )
         return records
-    stored = isinstance(values, Rows) or stays_stored(values)
+    stored = stays_stored(values)
     array: Any = values if stored else checks.real_samples(values)
     if array.ndim not in (1, 2, 3):
         raise DataError(
@@ -52,15 +53,11 @@ def as_records(values: Any) -> list[Any]:
     return list(array) if array.ndim == 3 else [array[:, None] if array.ndim == 1 else array]
 
 
-def as_segment(values: Any, where: str) -> Any:
-    """Return (time, var) values as an array, or as rows read by blocks where they are large and stored."""
-    return as_rows(values) if isinstance(values, Rows) or stays_stored(values) else checks.real_samples(values, where)
-
-
 def stays_stored(values: Any) -> bool:
-    """Tell whether values lie in a file or a graph of dask, and are too many to load them unasked."""
-    stored = isinstance(values, np.memmap | Stored)
-    return stored and values.dtype.kind in "fiub" and int(np.prod(values.shape)) > lazy.MOST_NUMBERS
+    """Tell whether values are read by blocks: in a file or a graph of dask, and too many to load them unasked."""
+    if isinstance(values, Rows) or not isinstance(values, np.memmap | Stored):
+        return isinstance(values, Rows)
+    return values.dtype.kind in "fiub" and int(np.prod(values.shape)) > lazy.MOST_NUMBERS
 
 
 def as_rows(values: Any, member: int | None = None) -> Rows:

@@ -40,7 +40,6 @@ class Tree(eqx.Module):
 
     @property
     def cells(self) -> int:
-        """Number of cells."""
         return len(self.counts)
 
     def descend(self, points: Float[Array, "sample var"]) -> Int[Array, " sample"]:
@@ -114,7 +113,6 @@ class _Growth:
 
     @property
     def leaves(self) -> np.ndarray:
-        """Which nodes have no children."""
         return self.nodes["children"][:, 0] < 0
 
     def nodes_to_split(self) -> np.ndarray:

@@ -53,7 +53,6 @@ class StateSpace:
 
     @property
     def dimension(self) -> int:
-        """Number of variables."""
         return len(self.periods)
 
     @property
@@ -63,7 +62,6 @@ class StateSpace:
 
     @property
     def angles(self) -> tuple[int, ...]:
-        """The variables that are angles."""
         return tuple(i for i, period in enumerate(self.periods) if period)
 
     @property
@@ -72,7 +70,6 @@ class StateSpace:
         return self.symmetry.channels
 
     def check(self) -> None:
-        """Refuse a group that cannot act on these variables."""
         self.symmetry.check(self.dimension)
         if self.angles and self.channels:
             raise ArgumentError(
@@ -93,8 +90,7 @@ class StateSpace:
         if not self.hidden:
             return series
         labels = {name: getattr(series, name)[: self.observed] for name in ("names", "units", "periods")}
-        places = list(zip(series.records, series.starts))
-        return series.with_segments([s[:, : self.observed] for s in series.segments], places=places, **labels)
+        return series.with_segments([s[:, : self.observed] for s in series.segments], **labels)
 
     def blur_hidden(self, states: Samples, normals: Samples) -> Samples:
         """Return states, in the units of this space, with the errors of their velocities drawn."""
@@ -109,9 +105,8 @@ class StateSpace:
         """
         if not any(self.errors):
             return series
-        draw, places = np.random.default_rng(0), list(zip(series.records, series.starts))
-        blurred = [self.blur_hidden(segment, draw.normal(size=segment.shape)) for segment in series.segments]
-        return series.with_segments(blurred, places=places)
+        draw = np.random.default_rng(0)
+        return series.with_segments([self.blur_hidden(s, draw.normal(size=s.shape)) for s in series.segments])
 
     def declare(self, series: TimeSeries) -> TimeSeries:
         """Return a series of these variables with its angles declared."""
@@ -159,7 +154,6 @@ class StateSpace:
         return tests
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data, ready for JSON."""
         settings = asdict(self.symmetry) if is_dataclass(self.symmetry) else {}
         kind = type(self.symmetry).__name__
         where = {"periods": list(self.periods), "lowest": list(self.lowest), "hidden": self.hidden}

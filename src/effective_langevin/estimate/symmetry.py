@@ -6,9 +6,7 @@ points make Phi circulant; reflections as well make it symmetric, so that nothin
 """
 
 import warnings
-from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import ClassVar
 
 import jax
 import jax.numpy as jnp
@@ -20,46 +18,45 @@ from .._core.errors import ArgumentError, EstimateWarning
 from .._core.types import Matrix, Samples, Vector
 from ..data import Standardizer, TimeSeries
 from ..statistics.lags import lagged_moments
-from ..statistics.symmetry_test import SymmetryTest, compare_with_image
+from ..statistics.resampling import SymmetryTest, compare_with_image
 
 _GROUPS = 32
 
 
-class Symmetry(ABC):
-    """What the estimators ask of a symmetry. States are (..., var), matrices (..., var, var).
+class Symmetry:
+    """What the estimators ask of a symmetry; the group without any element but one. States are (..., var).
 
     `channels` is the number of fields on a periodic grid, None where the variables are not points of a grid.
     """
 
-    channels: int | None
+    channels: int | None = None
 
-    @abstractmethod
     def check(self, dimension: int) -> None:
         """Refuse a series whose variables the group cannot act on."""
 
-    @abstractmethod
     def moved(self, x: Float[Array, "sample var"], *, key: jax.Array) -> Float[Array, "sample var"]:
         """Move every sample by a random element of the group (traceable)."""
+        return x
 
-    @abstractmethod
     def mirrored(self, x: Samples) -> Samples:
         """Reflect samples, or forces on them; without a reflection, return them as they are."""
+        return x
 
-    @abstractmethod
     def project(self, matrix: Matrix) -> Matrix:
-        """Average a matrix over the group."""
+        """Average matrices (..., var, var) over the group."""
+        return matrix
 
-    @abstractmethod
     def project_vector(self, vector: Vector) -> Vector:
         """Average a vector over the group."""
+        return vector
 
-    @abstractmethod
     def blocks(self, matrix: Matrix) -> np.ndarray:
         """Return the independent blocks of a projected matrix, (..., block, n, n)."""
+        return matrix[..., None, :, :]
 
-    @abstractmethod
     def joined(self, blocks: np.ndarray, dimension: int) -> Matrix:
         """Return the matrix with the given blocks."""
+        return blocks[..., 0, :, :]
 
     def without_reflections(self) -> "Symmetry | None":
         """Return the subgroup without reflections, None if the group has none."""
@@ -69,29 +66,6 @@ class Symmetry(ABC):
 @dataclass(frozen=True)
 class NoSymmetry(Symmetry):
     """Nothing is known: one block, nothing averaged."""
-
-    channels: ClassVar[None] = None
-
-    def check(self, dimension: int) -> None:
-        pass
-
-    def moved(self, x, *, key: jax.Array):
-        return x
-
-    def mirrored(self, x: Samples) -> Samples:
-        return x
-
-    def project(self, matrix: Matrix) -> Matrix:
-        return matrix
-
-    def project_vector(self, vector: Vector) -> Vector:
-        return vector
-
-    def blocks(self, matrix: Matrix) -> np.ndarray:
-        return matrix[..., None, :, :]
-
-    def joined(self, blocks: np.ndarray, dimension: int) -> Matrix:
-        return blocks[..., 0, :, :]
 
 
 @dataclass(frozen=True)
@@ -120,7 +94,6 @@ class Translations(Symmetry):
         checks.instance_of("continuous", self.continuous, (bool,))
 
     def check(self, dimension: int) -> None:
-        """The points must be the same number for each field, and at least three."""
         if dimension % self.channels or dimension // self.channels < 3:
             raise ArgumentError(
                 f"{type(self).__name__} acts on {self.channels} field(s) of at least 3 points on a ring, but the "
@@ -134,12 +107,7 @@ class Translations(Symmetry):
             return self._glided(x, jax.random.uniform(key, (len(x), 1, 1), x.dtype, 0, points))
         return self._shifted(x, jax.random.randint(key, (len(x), 1), 0, points))
 
-    def mirrored(self, x: Samples) -> Samples:
-        """The samples as they are."""
-        return x
-
     def project(self, matrix: Matrix) -> Matrix:
-        """Every block circulant."""
         return self.joined(self.blocks(matrix), matrix.shape[-1])
 
     def project_vector(self, vector: Vector) -> Vector:
@@ -156,7 +124,6 @@ class Translations(Symmetry):
         return np.moveaxis(np.fft.rfft(diagonals.mean(axis=-1), axis=-1), -1, -3)
 
     def joined(self, blocks: np.ndarray, dimension: int) -> Matrix:
-        """The block-circulant matrix with these modes."""
         points = dimension // self.channels
         columns = np.fft.irfft(np.moveaxis(blocks, -3, -1), points, axis=-1)
         here = np.arange(points)
@@ -214,13 +181,11 @@ class TranslationsAndReflections(Translations):
         return np.asarray(self.parity)
 
     def moved(self, x, *, key: jax.Array):
-        """Every sample shifted at random, and half of them reflected."""
         shift_key, flip_key = jax.random.split(key)
         flip = jax.random.bernoulli(flip_key, 0.5, (len(x), 1))
         return super().moved(jnp.where(flip, self.mirrored(x), x), key=shift_key)
 
     def mirrored(self, x):
-        """The samples the other way round, with the signs of the fields."""
         fields = x.reshape(len(x), self.channels, -1)[..., ::-1] * self._signs.astype(x.dtype)[:, None]
         return fields.reshape(x.shape)
 

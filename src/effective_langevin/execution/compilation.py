@@ -51,19 +51,15 @@ def note_shape(*shape: Any) -> None:
     """Note that programs are about to be compiled for arrays of these sizes; drop all programs after many sizes.
 
     JAX keeps every program that it has compiled: a process that fits series of ever other lengths would grow for ever.
+    Their memory is given back to the system: the allocator of Linux would keep it.
     """
     _shapes.add(shape)
     if len(_shapes) > _MOST_SHAPES:
         _shapes.clear()
-        _drop_programs()
-
-
-def _drop_programs() -> None:
-    """Drop all compiled programs, and give their memory back to the system: the allocator of Linux would keep it."""
-    jax.clear_caches()
-    gc.collect()
-    if sys.platform == "linux" and (trim := getattr(ctypes.CDLL(None), "malloc_trim", None)):
-        trim(0)
+        jax.clear_caches()
+        gc.collect()
+        if sys.platform == "linux" and (trim := getattr(ctypes.CDLL(None), "malloc_trim", None)):
+            trim(0)
 
 
 def keep_compiled_programs() -> None:

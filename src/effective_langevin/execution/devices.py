@@ -85,7 +85,6 @@ def shared_out(batch: Any) -> Any:
 
 
 def _mesh() -> Mesh:
-    """All devices of all processes, in one row."""
     return Mesh(jax.devices(), ("batch",))
 
 

@@ -9,6 +9,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, ProcessPoolExecutor, wait
 from contextlib import contextmanager
+from itertools import islice
 from multiprocessing import get_context, process
 from typing import Any
 
@@ -35,7 +36,7 @@ def run_all(function: Callable[[Any], Any], tasks: Iterable[Any], workers: int) 
     client = active_client()
     if client is not None:
         window = _AHEAD * max(1, sum(client.ncores().values()))
-        yield from _through(client.get_executor(pure=False), function, deque(), iter(tasks), window, [])
+        yield from _through(client.get_executor(pure=False), function, iter(tasks), window, [])
     elif workers > 1:
         yield from _in_processes(function, iter(tasks), workers)
     else:
@@ -57,14 +58,15 @@ def _in_processes(function: Callable[[Any], Any], tasks: Iterator[Any], workers:
     while True:
         lost: list[Any] = []
         with _pool(workers) as pool:
-            for found in _through(pool, function, deque(), tasks, _AHEAD * workers, lost):
+            for found in _through(pool, function, tasks, _AHEAD * workers, lost):
                 finished += 1
                 yield found
         suspects = deque(lost)
         while suspects:
             guilty: list[Any] = []
             with _pool(1) as pool:
-                for found in _through(pool, function, suspects, iter(()), 1, guilty):
+                one_by_one = (suspects.popleft() for _ in range(len(suspects)))
+                for found in _through(pool, function, one_by_one, 1, guilty):
                     finished += 1
                     yield found
             if guilty and not finished:
@@ -82,22 +84,13 @@ _DIED = "The process that fitted it was killed, for want of memory perhaps."
 
 
 def _through(
-    pool: Executor,
-    function: Callable[[Any], Any],
-    first: deque[Any],
-    then: Iterator[Any],
-    window: int,
-    lost: list[Any],
+    pool: Executor, function: Callable[[Any], Any], tasks: Iterator[Any], window: int, lost: list[Any]
 ) -> Iterator[tuple[Any, Any]]:
     """Keep `window` tasks in flight; what was in flight when the pool broke is `lost`."""
     running: dict[Future, Any] = {}
-    over, broken = False, False
+    broken = False
     while not broken:
-        while len(running) < window and not over:
-            task = first.popleft() if first else next(then, _NOTHING)
-            if task is _NOTHING:
-                over = True
-                break
+        for task in islice(tasks, window - len(running)):
             try:
                 running[pool.submit(function, task)] = task
             except BrokenExecutor:
@@ -115,9 +108,6 @@ def _through(
             else:
                 yield task, future.result() if error is None else error
     lost.extend(running.values())
-
-
-_NOTHING = object()
 
 
 @contextmanager

@@ -5,7 +5,6 @@
 The density p with the score s is a steady state for every positive semi-definite D(x) and every nu with div(p nu) = 0.
 """
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -24,52 +23,20 @@ from ..estimate.score.score import evaluate_everywhere
 from ..execution.batches import Batched, times, times_each
 
 
-class Closure(ABC):
-    """Current velocity and diffusion of a model at states (..., var), in physical units.
-
-    `score_function` is that of the model. The diffusion may be singular: noise then acts in some directions only.
-    """
-
-    score_function: Callable[[Samples], Samples]
-
-    @abstractmethod
-    def current(self, x: Samples) -> Samples:
-        """Return nu(x), (..., var)."""
-
-    @abstractmethod
-    def diffusion(self, x: Samples) -> np.ndarray:
-        """Return D(x), (..., var, var)."""
-
-    @abstractmethod
-    def divergence(self, x: Samples) -> Samples:
-        """Return div D(x), (..., var)."""
-
-    @abstractmethod
-    def noise_factor(self, x: Samples) -> np.ndarray:
-        """Return a matrix whose product with its transpose is D(x), (..., var, brownian)."""
-
-    @abstractmethod
-    def mean(self) -> Matrix:
-        """Return the mean mobility < M > = -dC/dt(0+)."""
-
-    @abstractmethod
-    def to_standard(self, score: Score, standardizer: Standardizer) -> tuple[Callable, Any]:
-        """Return drift and noise factor in standardised units, ready for a compiled loop: see `simulate.Equation`."""
-
-    def drift(self, x: Samples) -> Samples:
-        """Return nu + D s + div D, (..., var)."""
-        return self.current(x) + np.einsum("...ij,...j", self.diffusion(x), self.score_function(x)) + self.divergence(x)
-
-
 @dataclass(frozen=True, eq=False)
-class ConstantClosure(Closure):
-    """The paper's closure, a constant mobility Phi: D = sym(Phi), nu = antisym(Phi) s, so that the drift is Phi s."""
+class ConstantClosure:
+    """The paper's closure, a constant mobility Phi: D = sym(Phi), nu = antisym(Phi) s, so that the drift is Phi s.
+
+    States are (..., var), in physical units; `score_function` is that of the model. D may be singular: noise then acts
+    in some directions only. `noise_factor` times its transpose is D, `divergence` is div D, and `to_standard` gives
+    drift and noise factor in standardised units, ready for a compiled loop (`simulate.Equation`).
+    """
 
     score_function: Callable[[Samples], Samples]
     phi: Matrix
 
     def current(self, x: Samples) -> Samples:
-        return self.score_function(x) @ self._antisymmetric.T
+        return self.score_function(x) @ (0.5 * (self.phi - self.phi.T)).T
 
     def diffusion(self, x: Samples) -> np.ndarray:
         return self._everywhere(0.5 * (self.phi + self.phi.T), x)
@@ -80,9 +47,6 @@ class ConstantClosure(Closure):
     def noise_factor(self, x: Samples) -> np.ndarray:
         return self._everywhere(square_root(0.5 * (self.phi + self.phi.T)), x)
 
-    def mean(self) -> Matrix:
-        return self.phi
-
     def drift(self, x: Samples) -> Samples:
         return self.score_function(x) @ self.phi.T
 
@@ -91,21 +55,15 @@ class ConstantClosure(Closure):
         factor = square_root(0.5 * (phi + phi.T))
         return LangevinDrift(score, jnp.asarray(phi, jnp.float32)), jnp.asarray(factor, jnp.float32)
 
-    @property
-    def _antisymmetric(self) -> Matrix:
-        return 0.5 * (self.phi - self.phi.T)
-
     @staticmethod
     def _everywhere(matrix: Matrix, x: Samples) -> np.ndarray:
         return np.broadcast_to(matrix, (*np.shape(x)[:-1], *matrix.shape))
 
 
 @dataclass(frozen=True, eq=False)
-class FieldClosure(Closure):
-    """Current and diffusion that depend on the state, given by standardised fields; `phi` is their mean mobility."""
+class FieldClosure:
+    """The same for a current and a diffusion that depend on the state, given by standardised fields."""
 
-    score_function: Callable[[Samples], Samples]
-    phi: Matrix
     score: Score
     fields: Fields
     standardizer: Standardizer
@@ -114,38 +72,31 @@ class FieldClosure(Closure):
         return self._evaluate("current", x) * self.standardizer.std
 
     def diffusion(self, x: Samples) -> np.ndarray:
-        return self._matrices("diffusion", x) * np.outer(self.standardizer.std, self.standardizer.std)
+        return self._evaluate("diffusion", x, 2) * np.outer(self.standardizer.std, self.standardizer.std)
 
     def divergence(self, x: Samples) -> Samples:
         return self._evaluate("divergence", x) * self.standardizer.std
 
     def noise_factor(self, x: Samples) -> np.ndarray:
-        return self._matrices("factor", x) * self.standardizer.std[:, None]
+        return self._evaluate("factor", x, 2) * self.standardizer.std[:, None]
 
     def drift(self, x: Samples) -> Samples:
         return self._evaluate("drift", x) * self.standardizer.std
 
-    def mean(self) -> Matrix:
-        return self.phi
-
     def to_standard(self, score: Score, standardizer: Standardizer) -> tuple[Callable, Any]:
         diffusion, current = self.fields.diffusion, self.fields.current
-        if not isinstance(diffusion, ConstantDiffusion):
-            return FieldValues(score, self.fields, "drift"), diffusion
-        if isinstance(current, SharedCurrent):
+        constant = isinstance(diffusion, ConstantDiffusion)
+        if constant and isinstance(current, SharedCurrent):
             both = jnp.concatenate([diffusion.matrix, current.matrix], axis=1)
             return LangevinDrift(score, both), diffusion.root
-        return FieldValues(score, self.fields, "drift"), diffusion.root
+        return FieldValues(score, self.fields, "drift"), diffusion.root if constant else diffusion
 
-    def _evaluate(self, part: str, x: Samples) -> Any:
+    def _evaluate(self, part: str, x: Samples, axes: int = 1) -> Any:
         function = FieldValues(self.score, self.fields, part)
         standard: Any = ((x - self.standardizer.mean) / self.standardizer.std).reshape(-1, x.shape[-1])
-        if isinstance(x, jax.Array):
-            return function.in_batch(standard).reshape(*x.shape[:-1], -1)
-        return evaluate_everywhere(function, standard).astype(float).reshape(*x.shape[:-1], -1)
-
-    def _matrices(self, part: str, x: Samples) -> np.ndarray:
-        return self._evaluate(part, x).reshape(*x.shape, x.shape[-1])
+        traced = isinstance(x, jax.Array)
+        values = function.in_batch(standard) if traced else evaluate_everywhere(function, standard).astype(float)
+        return values.reshape(*x.shape[:-1], *[x.shape[-1]] * axes)
 
 
 def evaluate_fields(score: Score, fields: Fields, states: Samples) -> tuple[Samples, np.ndarray]:
@@ -165,7 +116,6 @@ class FieldValues(Batched):
     part: str = eqx.field(static=True)
 
     def in_batch(self, x):
-        """Return the values at every state of a batch."""
         diffusion = self.fields.diffusion
         if self.part == "diffusion" or self.part == "factor":
             return (diffusion.in_batch(x) if self.part == "diffusion" else diffusion.factor(x)).reshape(len(x), -1)
@@ -188,5 +138,4 @@ class LangevinDrift(Batched):
     phi: jax.Array
 
     def in_batch(self, x):
-        """Return the drift of every state of a batch."""
         return self.score.in_batch(x, self.phi)

@@ -24,9 +24,8 @@ from ..estimate.score import ScoreFit
 from ..estimate.space import StateSpace
 from ..simulate import Stepper, StochasticMidpoint
 from . import analysis, display, simulation, storage, variance_correction
-from .closure import Closure, ConstantClosure, FieldClosure
+from .closure import ConstantClosure, FieldClosure
 from .forecast import ForecastMethods
-from .irreversibility import produce_entropy
 from .rates import PassageMethods
 from .response import ResponseMethods
 from .simulation import SimulationMethods
@@ -106,12 +105,11 @@ class LangevinModel(SimulationMethods, ForecastMethods, ResponseMethods, Passage
         return len(self.names)
 
     @property
-    def closure(self) -> Closure:
+    def closure(self) -> ConstantClosure | FieldClosure:
         """Current velocity and diffusion as functions of the state."""
-        given = self.score_function, self.mobility.matrix
         if self.fields is None:
-            return ConstantClosure(*given)
-        return FieldClosure(*given, self.score.function, self.fields, self.standardizer)
+            return ConstantClosure(self.score_function, self.mobility.matrix)
+        return FieldClosure(self.score.function, self.fields, self.standardizer)
 
     @property
     def diagnostics(self) -> dict[str, Any]:
@@ -240,8 +238,7 @@ class LangevinModel(SimulationMethods, ForecastMethods, ResponseMethods, Passage
         """
         dt = dt or self.dt
         resolved = simulation.automatic_step(stepper or self.default_stepper, self.stiffness(), dt)
-        least = simulation.least_steps(self)
-        return resolved if least == 1 else min(resolved, dt / least)
+        return min(resolved, dt / simulation.STEPS_OF_MOTION) if self.space.rates else resolved
 
     def stiffness(self) -> float:
         """Return the fastest rate of the equation: 99 % quantile over states.
@@ -251,10 +248,7 @@ class LangevinModel(SimulationMethods, ForecastMethods, ResponseMethods, Passage
         """
         return self._stiffness
 
-    @cached_property
-    def _stiffness(self) -> float:
-        """The fastest rate, computed once: it takes as long as many steps."""
-        return simulation.stiffness(self)
+    _stiffness = cached_property(simulation.stiffness)  # it takes as long as many steps
 
     def timescales(self) -> analysis.Timescales:
         """Return relaxation times, slowest first, and periods of dx = -Phi C^-1 x dt + noise, with their errors.
@@ -277,7 +271,7 @@ class LangevinModel(SimulationMethods, ForecastMethods, ResponseMethods, Passage
         had to be made positive definite, and for a smooth series with a current, whose D is an effective one.
         Velocities change their sign with the direction of time: that x moves with them produces nothing.
         """
-        return produce_entropy(self, self._draws())
+        return analysis.produce_entropy(self, self._draws())
 
     def replicas(self) -> Iterator["LangevinModel"]:
         """Yield the model with each closure from blocks of time drawn with replacement, for errors of predictions."""
@@ -303,7 +297,7 @@ class LangevinModel(SimulationMethods, ForecastMethods, ResponseMethods, Passage
         """Return Phi and the covariance of the smoothed data, and the same from blocks of time, standardised."""
         phi, phis, covariances = (
             self.standardizer.mobility_to_standard(m)
-            for m in (self.closure.mean(), self.mobility.replicas, self.mobility.covariances)
+            for m in (self.mobility.matrix, self.mobility.replicas, self.mobility.covariances)
         )
         known = (phi, self.score.covariance, phis, covariances + self.score.blur)
         return analysis.Draws(*known, self.mobility.evidence.lifted_by, self.mobility.evidence.blocks)

@@ -152,7 +152,6 @@ class Landscape:
 
     @cached_property
     def density(self) -> np.ndarray:
-        """Probability of each grid point."""
         density = np.maximum(self.equation.density, 0.0)
         return density / density.sum()
 
@@ -168,7 +167,6 @@ class Landscape:
 
     @property
     def labels(self) -> np.ndarray:
-        """Basin of each grid point."""
         return self.watersheds[0]
 
     def core(self, basin: int) -> np.ndarray:

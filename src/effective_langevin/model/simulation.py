@@ -33,7 +33,9 @@ _BOUND = 1e3
 _FARTHEST = 3.0  # standard deviations that the drift moves a state in one step, where D depends on the state
 _LONG = 50.0
 _ASIDE = 0.02  # standard deviations
-_OF_MOTION = 4  # least steps per sampling interval where noise acts on velocities
+# Least steps per sampling interval where noise acts on v alone. It moves x over an interval by a variance of
+# 2 D dt^3 / 3. One step of the default stepper makes D dt^3 of it; n steps are off by the share 1 / 2 n^2.
+STEPS_OF_MOTION = 4
 _FASTEST = 1e3  # rates per sampling interval of the data: 1e4 took minutes for a validation
 _MOST_STEPS, _COPIES, _RESOLVED = 2**30, 2, 1e-3
 
@@ -188,11 +190,18 @@ def step_map(
     driven = StochasticHeun() if equation.additive else EulerMaruyama()
     stepper = stepper or (driven if noisy else model.default_stepper)
     checks.offers("stepper", stepper, "advance", "StochasticMidpoint()")
-    save_every = _count_steps(dt, step or model.automatic_step(stepper, dt))
+    step = step or model.automatic_step(stepper, dt)
+    if not dt / step < _MOST_STEPS:
+        raise checks.refused("step", f"at least {dt / _MOST_STEPS:.2g}, for {_MOST_STEPS:g} steps per sample", step)
+    save_every = max(1, int(np.ceil(dt / step - 1e-6)))
     step = dt / save_every
     if not equation.additive:  # beyond the data a large D makes the drift too stiff for a step that suits the data
         equation = replace(equation, fastest=jnp.float32(_FARTHEST / step))
-    advance = _wrap_angles(model, stepper.advance(equation, step))
+    advance = stepper.advance(equation, step)
+    if model.space.angles:
+        periods = np.array([p or np.inf for p in model.space.periods]) / model.standardizer.std
+        draws = {"averages_noise": advance.averages_noise, "draws": advance.draws}
+        advance = WrapAngles(advance, jnp.asarray(periods, jnp.float32), **draws)
     if advance.averages_noise:
         _warn_of_increments(type(stepper).__name__, save_every)
     sizes = Sizes(frames, save_every, step, model.dimension, _BOUND)
@@ -223,7 +232,7 @@ def standard_equation(model: "LangevinModel", members: int = 1) -> Equation:
     """Return the equation in standardised units, with its Gaussian linear part -<M> C^-1, ready for many members."""
     flat = members >= _MANY or jax.default_backend() == "cpu"
     score = model.score.function.lower(low_precision=True) if flat else model.score.function
-    linear = -model.standardizer.mobility_to_standard(model.closure.mean()) @ np.linalg.inv(model.score.covariance)
+    linear = -model.standardizer.mobility_to_standard(model.mobility.matrix) @ np.linalg.inv(model.score.covariance)
     drift, noise = jax.tree.map(_single, model.closure.to_standard(score, model.standardizer))
     return Equation(drift, noise, jnp.asarray(linear, jnp.float32), jnp.zeros(model.dimension, jnp.float32))
 
@@ -241,15 +250,6 @@ def automatic_step(stepper: Stepper, rate: float, dt: float) -> float:
     """
     longer = np.sqrt(np.expm1(z) / z) if (z := min(rate * dt, _LONG)) > 0 else 1.0
     return min(stepper.resolution, longer * stepper.increments) / max(rate, 1e-9 / dt)
-
-
-def least_steps(model: "LangevinModel") -> int:
-    """Return the least number of steps per sampling interval.
-
-    Noise on v alone moves x over an interval by a variance of 2 D dt^3 / 3. One step of the default stepper makes D
-    dt^3 of it; n steps are off by the share 1 / 2 n^2.
-    """
-    return _OF_MOTION if model.space.rates else 1
 
 
 def stiffness(model: "LangevinModel") -> float:
@@ -273,13 +273,6 @@ def _count_frames(duration: float, dt: float, members: int, size: int) -> int:
         _COPIES * 8.0 * samples * members * size, f"{count(members, 'path')} of {samples:.3g} samples", hint
     )
     return max(1, round(duration / dt))
-
-
-def _count_steps(dt: float, step: float) -> int:
-    """Return the number of steps per sampling interval."""
-    if not dt / step < _MOST_STEPS:
-        raise checks.refused("step", f"at least {dt / _MOST_STEPS:.2g}, for {_MOST_STEPS:g} steps per sample", step)
-    return max(1, int(np.ceil(dt / step - 1e-6)))
 
 
 def _check_starts(start: float | Sequence[float], members: int, duration: float, dt: float) -> tuple[float, ...]:
@@ -313,16 +306,6 @@ def _warn_of_increments(stepper: str, steps: int) -> None:
         "with right increments."
     )
     warnings.warn(text, EstimateWarning, stacklevel=6)
-
-
-def _wrap_angles(model: "LangevinModel", advance: StepMap) -> StepMap:
-    """Return the one-step map, followed by wrapping where there are angles."""
-    if not model.space.angles:
-        return advance
-    periods = np.array([p or np.inf for p in model.space.periods]) / model.standardizer.std
-    return WrapAngles(
-        advance, jnp.asarray(periods, jnp.float32), averages_noise=advance.averages_noise, draws=advance.draws
-    )
 
 
 @soon_compiled

@@ -39,6 +39,7 @@ FORMAT = "effective-langevin"
 FORMAT_VERSION = 2
 _WITHOUT_FIELDS = 1  # written for models with a constant mobility, so that earlier versions read them
 _OPTIONAL = ("frame", "restoring", "velocity_unit")
+_OF_MOBILITY = ("matrix", "standard_error", "replicas", "covariances")
 _MAY_BE_UNKNOWN = ("score.stein", "mobility.standard_error", "preprocess.")  # arrays that may hold NaN
 # What a file that is no model can cause on the way from its bytes to a model.
 _DAMAGE = (KeyError, TypeError, ValueError, AttributeError, IndexError, ArithmeticError, RecursionError, MemoryError)
@@ -143,10 +144,7 @@ def _dismantle(model: "LangevinModel") -> tuple[dict[str, np.ndarray], dict[str,
         **{f"score.{name}": value for name in _OPTIONAL if (value := getattr(score, name)) is not None},
         "units.mean": model.standardizer.mean,
         "units.std": model.standardizer.std,
-        "mobility.matrix": mobility.matrix,
-        "mobility.standard_error": mobility.standard_error,
-        "mobility.replicas": mobility.replicas,
-        "mobility.covariances": mobility.covariances,
+        **{f"mobility.{name}": getattr(mobility, name) for name in _OF_MOBILITY},
         "states": model.states,
     }
     transform, stored = (None, {}) if model.transform is None else pack(model.transform.to_dict())
@@ -198,7 +196,7 @@ def _assemble(arrays: dict[str, np.ndarray], header: dict[str, Any]) -> dict[str
         stein_standard_error=header["score"]["stein_standard_error"],
         evidence=ScoreEvidence.from_dict(header["score"]["diagnostics"]),
     )
-    parts = {name: arrays[f"mobility.{name}"] for name in ("matrix", "standard_error", "replicas", "covariances")}
+    parts = {name: arrays[f"mobility.{name}"] for name in _OF_MOBILITY}
     evidence = MobilityEvidence.from_dict(header["mobility"]["diagnostics"])
     if "fields" not in header:
         square_root(parts["matrix"] + parts["matrix"].T)  # refuses a diffusion with a negative eigenvalue

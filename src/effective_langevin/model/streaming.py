@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import jax
 import numpy as np
 
-from .._core import checks, keys, progress
+from .._core import checkpoints, checks, keys, progress
 from .._core.errors import DivergenceError, EstimateWarning
 from .._core.types import Paths, Samples
 from ..data import TimeSeries
@@ -48,7 +48,7 @@ def write_paths(
     **driven: Any,
 ) -> "StoredPaths":
     """Simulate into a Zarr store, unit of members by unit; a run that was interrupted goes on where it was."""
-    from ..data.io.store import Layout, Store, StoredPaths, as_store, digest_of
+    from ..data.io.store import Layout, Store, StoredPaths, as_store
 
     path = as_store(out)
     checks.not_given("noise", noise, "with `out`, noise is drawn from `seed`.")
@@ -62,9 +62,14 @@ def write_paths(
     layout = Layout(*shape, dt, tuple(begin), "float64" if far.any() else "float32", origin)
     pushes = np.asarray(advance.pushes) if isinstance(advance, Forced) else None
     how = (sizes, driven["stepper"], denoise, transformed, layout, version("effective-langevin"), jax.__version__)
-    digest = digest_of(storage.fingerprint(model), how, np.asarray(jax.random.key_data(drawn)), states, pushes)
+    digest = checkpoints.digest((storage.fingerprint(model), how), (drawn, states, pushes))
     diverged = _fill(Store(path, layout, digest, overwrite), units, writer)
-    _warn_of_diverged(len(diverged), units.members, sizes.step)
+    what = f"{units.members} members diverged at step {sizes.step:g}"
+    if len(diverged) == units.members:
+        raise DivergenceError(f"All {what}. Give a smaller `step`.")
+    if len(diverged):
+        text = f"{len(diverged)} of {what} and are NaN from then on. Give a smaller `step`."
+        warnings.warn(text, EstimateWarning, stacklevel=4)
     return StoredPaths(path, units.members, frames + 1, tried.names, len(diverged))
 
 
@@ -151,11 +156,3 @@ def _advance(
     for unit, kept in zip(group, saved):
         writer.write(store, np.concatenate(kept)[: end - sample], units.range(unit)[0], sample)
     return carries
-
-
-def _warn_of_diverged(lost: int, members: int, step: float) -> None:
-    if lost == members:
-        raise DivergenceError(f"All {members} members diverged at step {step:g}. Give a smaller `step`.")
-    if lost:
-        text = f"{lost} of {members} members diverged at step {step:g} and are NaN from then on. Give a smaller `step`."
-        warnings.warn(text, EstimateWarning, stacklevel=5)

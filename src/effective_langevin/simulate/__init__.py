@@ -11,16 +11,3 @@ from .steppers import (
     StochasticHeun,
     StochasticMidpoint,
 )
-
-__all__ = [
-    "Ensemble",
-    "Equation",
-    "EulerMaruyama",
-    "ExponentialEuler",
-    "LeimkuhlerMatthews",
-    "StepMap",
-    "Stepper",
-    "StochasticHeun",
-    "StochasticMidpoint",
-    "integrate",
-]

@@ -36,7 +36,6 @@ class Forced(StepMap):
 
     @classmethod
     def of(cls, advance: StepMap, pushes: Samples) -> "Forced":
-        """Return the map with a push in every step."""
         draws = {"averages_noise": advance.averages_noise, "draws": advance.draws}
         return cls(advance, jnp.asarray(pushes, jnp.float32), **draws)
 

@@ -56,7 +56,6 @@ class Equation(eqx.Module):
         return not (callable(self.noise) or isinstance(self.noise, NoiseField))
 
     def drifts(self, x: State) -> State:
-        """Return the drift of every member."""
         found = over_members(self.drift, x)
         return found if self.fastest is None else jnp.clip(found, -self.fastest, self.fastest)
 
@@ -66,7 +65,6 @@ class Equation(eqx.Module):
         return jnp.sqrt(2.0) * batch(x)
 
     def kicks(self, x: State, dw: Noise) -> State:
-        """Return sqrt(2) noise(x) dW of every member."""
         return jnp.sqrt(2.0) * times(self.noise, dw) if self.additive else times_each(self.factors(x), dw)
 
     def needs_additive_noise(self, stepper: "Stepper") -> None:

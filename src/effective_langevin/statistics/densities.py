@@ -27,7 +27,6 @@ class SeriesStatistics:
     pairs: Float[np.ndarray, "group lag"]
 
     def histogram(self, weights: np.ndarray) -> Float[np.ndarray, "var bin"]:
-        """Counts per bin."""
         return np.tensordot(weights, self.histograms, 1)
 
     def density(self) -> Float[np.ndarray, "var bin"]:
@@ -36,7 +35,6 @@ class SeriesStatistics:
         return counts / counts.sum(axis=1, keepdims=True) / np.diff(self.edges, axis=1)
 
     def covariance(self, weights: np.ndarray) -> Matrix:
-        """C(0)."""
         return self.lagged.mean(weights)[0]
 
     def correlation(self, weights: np.ndarray) -> LagMatrices:
@@ -57,7 +55,6 @@ class SeriesStatistics:
 
     @property
     def tau(self) -> np.ndarray:
-        """Lag times."""
         return self.lagged.lags * self.dt
 
 

@@ -6,9 +6,9 @@ from jaxtyping import Float
 from .._core.types import Matrix
 
 
-def mobility_error(phi: Matrix, exact: Matrix) -> float:
-    """|Phi - Phi_exact|_F / |Phi_exact|_F."""
-    return float(np.linalg.norm(phi - exact) / np.linalg.norm(exact))
+def matrix_error(found: Matrix, exact: Matrix) -> float:
+    """|A - B|_F / |B|_F, of mobilities and of covariances."""
+    return float(np.linalg.norm(found - exact) / np.linalg.norm(exact))
 
 
 def pdf_kl(data: Float[np.ndarray, "var bin"], model: Float[np.ndarray, "var bin"]) -> Float[np.ndarray, " var"]:
@@ -21,11 +21,6 @@ def pdf_kl(data: Float[np.ndarray, "var bin"], model: Float[np.ndarray, "var bin
 def acf_rmse(data: Float[np.ndarray, "lag var"], model: Float[np.ndarray, "lag var"]) -> float:
     """Root mean square over variables and lags of the difference of normalised autocorrelations."""
     return float(np.sqrt(np.mean((data - model) ** 2)))
-
-
-def covariance_error(model: Matrix, data: Matrix) -> float:
-    """|C_model(0) - C_data(0)|_F / |C_data(0)|_F."""
-    return float(np.linalg.norm(model - data) / np.linalg.norm(data))
 
 
 def increment_error(data: Float[np.ndarray, "lag var"], model: Float[np.ndarray, "lag var"]) -> float:

@@ -8,7 +8,6 @@ the correlations between the differences, and needs no normal law.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 from jaxtyping import Float
@@ -30,7 +29,6 @@ class Grouped:
 
     @property
     def error(self) -> Float[np.ndarray, " part"]:
-        """Standard error of the jackknife."""
         return np.sqrt(np.mean(self.influence**2, axis=0) / (len(self.influence) - 1))
 
 
@@ -41,31 +39,20 @@ def estimate_in_groups(estimate: Callable[[np.ndarray], np.ndarray], blocks: int
     return Grouped(np.ravel(estimate(np.ones(GROUPS))), (blocks - 1) * (others.mean(axis=0) - others))
 
 
-class Null(Protocol):
-    """Law of the largest |t| among differences that are zero."""
-
-    def chance(self, size: float) -> float:
-        """Return the chance that the largest |t| reaches a size."""
-        ...
-
-    def critical(self, chance: float) -> float:
-        """Return the size that the largest |t| exceeds with this chance."""
-        ...
-
-
 @dataclass(frozen=True)
 class StudentNull:
-    """Student's law for errors from so many groups, Bonferroni over so many differences."""
+    """Law of the largest |t| among differences that are zero: Student's for so many groups, Bonferroni over all parts.
+
+    `chance` is that of reaching a size, `critical` the size that is exceeded with a chance.
+    """
 
     groups: int
     parts: int
 
     def chance(self, size: float) -> float:
-        """Return the chance that the largest |t| reaches a size, at most."""
         return float(min(1.0, 2 * self.parts * stdtr(self.groups - 1, -max(size, 0.0))))
 
     def critical(self, chance: float) -> float:
-        """Return the size that the largest |t| exceeds with this chance, at most."""
         return critical(self.groups, self.parts, chance)
 
 
@@ -93,7 +80,6 @@ class ResampledNull:
         return float((reached + 1) / (len(self.maxima) + 1))
 
     def critical(self, chance: float) -> float:
-        """Return the size that the largest |t| exceeds with this chance."""
         return float(np.quantile(self.maxima, 1 - chance))
 
 
@@ -119,7 +105,7 @@ class Differences:
     other_error: np.ndarray
     small: np.ndarray
     large: np.ndarray
-    null: Null
+    null: StudentNull | ResampledNull
     groups: int
     cautious: np.ndarray
 

@@ -208,8 +208,13 @@ class _Layout:
         self.starts, self.length = ends - [len(s) + gap for s in segments], int(ends[-1])
 
     def group_edges(self, groups: int) -> np.ndarray:
-        """Edges of groups that hold equally many samples."""
-        return _group_edges([len(s) for s in self.segments], self.gap, groups)
+        """Edges, in the laid-out array, of groups that hold equally many samples."""
+        ends = np.cumsum([len(s) for s in self.segments])
+        targets = np.linspace(0, ends[-1], groups + 1).astype(int)
+        owner = np.minimum(np.searchsorted(ends, targets, side="right"), len(ends) - 1)
+        edges = targets + owner * self.gap
+        edges[-1] = ends[-1] + (len(ends) - 1) * self.gap
+        return edges
 
     def rows(self, first: int, stop: int) -> np.ndarray:
         """Rows first ... stop - 1, zeros beyond the last."""
@@ -223,13 +228,3 @@ class _Layout:
                 out[low - first : high - first, :-1] = segment[low - start : high - start]
                 out[low - first : high - first, -1] = 1
         return out
-
-
-def _group_edges(lengths: Sequence[int], gap: int, groups: int) -> np.ndarray:
-    """Edges, in the laid-out array, of groups that hold equally many samples."""
-    ends = np.cumsum(lengths)
-    targets = np.linspace(0, ends[-1], groups + 1).astype(int)
-    owner = np.minimum(np.searchsorted(ends, targets, side="right"), len(lengths) - 1)
-    edges = targets + owner * gap
-    edges[-1] = ends[-1] + (len(lengths) - 1) * gap
-    return edges

@@ -1,6 +1,7 @@
 """Error bars from groups of consecutive samples, and how many of them a deviation must exceed."""
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
@@ -15,6 +16,7 @@ FALSE_ALARM = 0.002
 # Groups of consecutive samples for the error bars of curves and densities: the error itself is known to 16 %.
 GROUPS = 20
 _LEAST_RATING = 16
+_DRAWS_OF_SYMMETRY = 1000
 
 
 class OverWeights:
@@ -112,3 +114,29 @@ def split(segments: Sequence[Samples], number: int) -> Iterator[list[Samples]]:
     for low, high in pairwise(edges):
         first, last = np.searchsorted(starts, low, side="right") - 1, np.searchsorted(starts, high, side="left")
         yield [window(segments[k], int(max(low - starts[k], 0)), int(high - starts[k])) for k in range(first, last)]
+
+
+@dataclass(frozen=True)
+class SymmetryTest:
+    """How far the data are from a symmetry, relative to their size, and how often chance does as much."""
+
+    distance: float
+    chance: float
+
+    @property
+    def respected(self) -> bool:
+        """Whether the departure is within what the sampling error explains (1 in 1000)."""
+        return self.chance > 1e-3
+
+
+def compare_with_image(departure: Callable[[np.ndarray], np.ndarray], size: float, groups: int) -> SymmetryTest:
+    """Test whether `departure`, moments less their images for given weights of the groups, is zero within errors.
+
+    `size` is what the distance is relative to, such as the norm of the moments.
+    """
+    observed = departure(np.ones(groups))
+    scattered = bootstrap(departure, groups, _DRAWS_OF_SYMMETRY) - observed
+    scatter = np.sqrt((scattered**2).sum(axis=tuple(range(1, scattered.ndim))))
+    distance = np.linalg.norm(observed)
+    chance = (1 + np.sum(scatter >= distance)) / (1 + _DRAWS_OF_SYMMETRY)
+    return SymmetryTest(float(distance / size), float(chance))

@@ -112,14 +112,10 @@ def half_bin_periodograms(windows: list[np.ndarray]) -> tuple[np.ndarray, np.nda
     for start in range(0, len(windows), together):
         some = np.stack(windows[start : start + together]) - mean
         transform = np.asarray(scipy.fft.rfft(some, 2 * size, workers=-1))
-        plain += _power(transform)
-        tapered[2:-2] += _power(0.5 * transform[:, 2:-2] - 0.25 * (transform[:, :-4] + transform[:, 4:]))
+        smooth = 0.5 * transform[:, 2:-2] - 0.25 * (transform[:, :-4] + transform[:, 4:])
+        for total, part in ((plain, transform), (tapered[2:-2], smooth)):
+            total += np.square(np.abs(part)).sum(axis=0)
     return plain / len(windows), tapered / len(windows)
-
-
-def _power(transform: np.ndarray) -> np.ndarray:
-    """Sum the squared moduli over windows."""
-    return np.square(np.abs(transform)).sum(axis=0)
 
 
 def background(power: np.ndarray, averaged: int) -> tuple[np.ndarray, np.ndarray]:

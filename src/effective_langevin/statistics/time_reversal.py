@@ -55,12 +55,10 @@ class ReversalTest:
         return kind, float(sizes.max()), (int(lag), int(i), int(j))
 
     def differs(self, kind: str) -> bool:
-        """Whether a difference of this kind is there."""
         return kind in self.differences and bool(self.differences[kind].sizes.max() > self.limit)
 
     @property
     def irreversible(self) -> bool:
-        """Whether the series differs from its reverse."""
         return any(self.differs(kind) for kind in self.differences)
 
     @property

@@ -4,18 +4,12 @@ from collections.abc import Sequence
 
 from .._core.types import Samples
 
-_REACH = 2  # samples that a velocity needs on either side
-
 
 def differentiate(segments: Sequence[Samples], dt: float) -> list[Samples]:
     """dx/dt = (8 [x(t + h) - x(t - h)] - [x(t + 2h) - x(t - 2h)]) / 12 h, but for two samples at either end."""
-    return [(8 * (x[3:-1] - x[1:-3]) - (x[4:] - x[:-4])) / (12 * dt) if _has_any(x) else x[:0] for x in segments]
+    return [(8 * (x[3:-1] - x[1:-3]) - (x[4:] - x[:-4])) / (12 * dt) for x in segments]
 
 
 def trim(segments: Sequence[Samples]) -> list[Samples]:
     """Return the samples that have a velocity."""
-    return [x[_REACH:-_REACH] if _has_any(x) else x[:0] for x in segments]
-
-
-def _has_any(segment: Samples) -> bool:
-    return len(segment) > 2 * _REACH
+    return [x[2:-2] for x in segments]

@@ -1,10 +1,18 @@
 """Basins of a density on a grid: every point belongs to the peak that steepest ascent leads to."""
 
+from collections.abc import Callable
+
 import numpy as np
 from jaxtyping import Float, Int
+from scipy.ndimage import gaussian_filter1d
+
+from .resampling import GROUPS, jackknife
 
 _BARRIER = 0.75  # of the lower of two peaks: a density that falls less between them has one basin
+_SECTORS, _SMOOTH, _BARRIER_OF_ANGLES = 72, 2.0, 0.4
 _NEGLIGIBLE = 1e-5  # of the highest peak: what lies below is rounding, and leads to the highest peak
+
+Shares = tuple[Float[np.ndarray, " basin"], Float[np.ndarray, " basin"]]
 
 
 def find_watersheds(
@@ -76,3 +84,22 @@ def _merge(
         labels, passes = renumbered[labels], passes[np.ix_(kept, kept)]
         peaks, heights, held = peaks[kept], heights[kept], held[kept]
     return labels, peaks, passes
+
+
+def basin_shares(
+    data: Float[np.ndarray, " sample"], model: Float[np.ndarray, " sample"], lowest: float, period: float
+) -> tuple[Float[np.ndarray, " basin"], Shares, Shares]:
+    """Return the maxima of the density of the data, and the share of data and model around each, with errors."""
+    edges = np.linspace(lowest, lowest + period, _SECTORS + 1)
+    one, other = (
+        np.array([np.histogram(part, edges)[0] for part in np.array_split(angle, GROUPS)], float)
+        for angle in (data, model)
+    )
+    density = gaussian_filter1d(one.sum(axis=0), _SMOOTH, mode="wrap")
+    basin, peaks, _ = find_watersheds(density, _BARRIER_OF_ANGLES, periodic=True)
+
+    def shares(counts: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
+        return lambda weights: np.bincount(basin, weights @ counts) / np.sum(weights @ counts)
+
+    centres = lowest + (peaks + 0.5) * period / _SECTORS
+    return centres, jackknife(shares(one), GROUPS), jackknife(shares(other), GROUPS)

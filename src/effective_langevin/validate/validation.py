@@ -371,7 +371,7 @@ def _distances(
     sides, project = ((data, data_weights), (model, model_weights)), view.model.space.symmetry.project
     kl = distances.pdf_kl(*(s.histogram(w) for s, w in sides))
     acf = distances.acf_rmse(*(s.acf(w) for s, w in sides))
-    covariance = distances.covariance_error(*(project(s.covariance(w)) for s, w in sides[::-1]))
+    covariance = distances.matrix_error(*(project(s.covariance(w)) for s, w in sides[::-1]))
     increments = distances.increment_error(*(s.increments(w, view.points) for s, w in sides))
     return np.array([kl.mean(), kl.max(), acf, covariance, increments])
 
@@ -381,7 +381,7 @@ def _stein_and_mobility(model: LangevinModel, exact: Matrix | None) -> dict[str,
     if exact is not None:
         exact = checks.shaped_array("exact_mobility", exact, (model.dimension,) * 2, "(var, var)")
         metrics |= {
-            "mobility_error": distances.mobility_error(model.mobility.matrix, exact),
+            "mobility_error": distances.matrix_error(model.mobility.matrix, exact),
             "mobility_error_se": float(np.linalg.norm(model.mobility.standard_error) / np.linalg.norm(exact)),
         }
     return metrics

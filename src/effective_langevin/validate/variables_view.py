@@ -9,9 +9,9 @@ from scipy.ndimage import gaussian_filter
 
 from ..data import TimeSeries
 from ..model.rates import Landscape
-from ..statistics.basins import basin_shares
+from ..statistics.conditional_means import StateBins, step_profiles
 from ..statistics.densities import BINS, SeriesStatistics, pair_histogram
-from ..statistics.step_profiles import StateBins, step_profiles
+from ..statistics.watershed import basin_shares
 from .curves import Curve, basin_name
 from .rates import find_landscape, passage_curve, share_curve
 from .sides import OriginalVariables, Pair

@@ -16,8 +16,8 @@ from ..data import TimeSeries
 from ..model import LangevinModel
 from ..statistics.densities import BINS, INCREMENT_LAGS
 from ..statistics.integral_time import integral_time
+from ..statistics.passage import return_times
 from ..statistics.resampling import GROUPS, jackknife
-from ..statistics.return_times import return_times
 from ..statistics.spectra import power_spectra, window_length
 from .curves import Curve
 from .sides import Sides

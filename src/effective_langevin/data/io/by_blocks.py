@@ -131,22 +131,24 @@ def assemble_rows(records: Sequence[Record], options: ReadOptions) -> TimeSeries
     return series.with_segments(series.segments, places=owners, lost=lost)
 
 
-def clock_of(time: xr.Variable, options: ReadOptions) -> Rows | None:
-    """Return time stamps as numbers, (time, 1), read by blocks; None where they are not numbers or dates."""
+def clock_of(coordinate: xr.DataArray, where: str, options: ReadOptions) -> tuple[Rows, Stamps]:
+    """Return time stamps as numbers, (time, 1), that are read by blocks, and the first ones as they are."""
+    time = coordinate.variable
     if time.dtype.kind not in "iufM":
-        return None
+        raise DataError(f"The times of {where} are neither numbers nor dates: leave out `chunks`.")
 
     def read(first: int, stop: int) -> np.ndarray:
         part = np.asarray(time[first:stop].values)
         part = part.astype("datetime64[ns]").astype(np.int64) if part.dtype.kind == "M" else part
         return part.astype(float)[:, None]
 
-    return Rows(read, (time.shape[0], 1), block_rows(options, None, 1))
+    rows = Rows(read, (time.shape[0], 1), block_rows(options, None, 1))
+    return rows, Stamps(np.asarray(time[:_FIRST].values), str(coordinate.name), unit_of(coordinate))
 
 
-def first_stamps(time: xr.Variable, name: str, unit: str) -> Stamps:
-    """Return the first time stamps."""
-    return Stamps(np.asarray(time[:_FIRST].values), name, unit)
+def unit_of(coordinate: xr.DataArray) -> str:
+    """Return the unit that a time coordinate notes, or noted before its dates were decoded."""
+    return str(coordinate.attrs.get("units") or coordinate.encoding.get("units") or "")
 
 
 def _find_cuts(clock: Rows, where: str) -> list[tuple[int, int, int]]:

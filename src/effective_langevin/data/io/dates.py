@@ -158,12 +158,8 @@ def count_time(date: Any, unit: str, calendar: str) -> float:
         raise checks.refused("start", "a number" + (", or a date such as 2020-01-31" if calendar else ""), date)
     if unit in timeunits.CALENDAR:
         return (12 * (moment.year - 1970) + moment.month - 1) / (12 if unit == "year" else 1)
-    if calendar in _STANDARD:
-        index: Any = pd.DatetimeIndex([moment])
-    else:
-        import cftime
-
-        parts = (moment.year, moment.month, moment.day, moment.hour, moment.minute, moment.second)
-        index = xr.CFTimeIndex([cftime.datetime(*parts, calendar=calendar)])
+    index: Any = pd.DatetimeIndex([moment])
+    if calendar not in _STANDARD:
+        index = xr.date_range(moment.isoformat(timespec="seconds"), periods=1, calendar=calendar, use_cftime=True)
     ticks, tick = count_ticks(index)
     return float(ticks[0]) / timeunits.ratio(timeunits.SECONDS[unit], tick)

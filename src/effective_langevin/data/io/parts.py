@@ -33,11 +33,9 @@ class Part:
 
     @property
     def is_file(self) -> bool:
-        """Whether the samples are in a file."""
         return isinstance(self.content, str | os.PathLike)
 
     def load(self) -> TimeSeries:
-        """Return the series."""
         return self.content if isinstance(self.content, TimeSeries) else read(self.content, **self.reading)
 
     def fingerprint(self) -> str:
@@ -65,7 +63,11 @@ def split_source(source: Any, by: str | None, reading: Mapping[str, Any]) -> lis
         checks.one_of("by", by, (None, "file"))
         parts = _named([Path(path) for path in source], reading)
     elif is_labelled(source):
-        parts = [Part(name, content, reading) for name, content in _split(source, _needed(by), "the data")]
+        if by is None:
+            raise ArgumentError(
+                "Argument `by` is missing: it names the dimension or the column that tells series apart."
+            )
+        parts = [Part(name, content, reading) for name, content in _split(source, by, "the data")]
     elif isinstance(source, Mapping):
         checks.not_given("by", by, "the series of a dictionary have names already.")
         parts = [Part(str(name), content, reading) for name, content in source.items()]
@@ -75,12 +77,6 @@ def split_source(source: Any, by: str | None, reading: Mapping[str, Any]) -> lis
     checks.not_empty("source", parts, "one series or more")
     checks.distinct("names of the series", [checks.printable("name", part.name) for part in parts])
     return parts
-
-
-def _needed(by: str | None) -> str:
-    if by is None:
-        raise ArgumentError("Argument `by` is missing: it names the dimension or the column that tells series apart.")
-    return by
 
 
 def _refuse_missing(path: Path) -> None:
@@ -114,7 +110,6 @@ def _named(paths: list[Path], reading: Mapping[str, Any]) -> list[Part]:
 
 
 def _of_file(path: str | os.PathLike, by: str, reading: Mapping[str, Any]) -> list[Part]:
-    """Return a part for each label in one file."""
     path = Path(path)
     _refuse_missing(path)
     kind, _ = FORMATS.get(path.suffix.lower(), ("", None))

@@ -159,7 +159,15 @@ def assemble(records: Sequence[Record], options: ReadOptions) -> TimeSeries:
         unit = unit or grid.unit
         values.append(placed)
         grids.append(grid)
-    _warn_of_holes(grids, options)
+    steps = np.diff(grids[0].rows)
+    gaps = int((steps > 1).sum())
+    if grids[0].calendar and gaps >= _MANY and len(steps) < _SHORT * gaps:
+        warnings.warn(
+            f"The dates have a gap after every {round(len(steps) / gaps)} rows (weekends?), and no lag crosses a gap. "
+            'Pass calendar="rows" to count time in rows, or resample=STEP to interpolate.',
+            EstimateWarning,
+            stacklevel=3,
+        )
     return make_series(values, [grid.start for grid in grids], grids[0], records[0].labels, options, unit)
 
 
@@ -291,19 +299,6 @@ def _cut(values: np.ndarray, stamps: Stamps, options: ReadOptions, where: str) -
         wanted = f"{options.begin or 'its start'} to {options.end or 'its end'}"
         raise DataError(f"{where} goes from {first} to {last}, with {len(rows)} rows from {wanted}.")
     return values[rows], replace(stamps, values=stamps.values[rows])
-
-
-def _warn_of_holes(grids: Sequence[Grid], options: ReadOptions) -> None:
-    """Warn of dates with a gap after every few rows, as weekends leave them."""
-    rows = np.diff(grids[0].rows)
-    gaps = int((rows > 1).sum())
-    if grids[0].calendar and gaps >= _MANY and len(rows) < _SHORT * gaps:
-        warnings.warn(
-            f"The dates have a gap after every {round(len(rows) / gaps)} rows (weekends?), and no lag crosses a gap. "
-            'Pass calendar="rows" to count time in rows, or resample=STEP to interpolate.',
-            EstimateWarning,
-            stacklevel=4,
-        )
 
 
 def _fill_gaps(values: np.ndarray, rows: np.ndarray, where: str) -> np.ndarray:

@@ -3,6 +3,7 @@
 import glob
 import os
 from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,6 @@ import xarray as xr
 
 from ..._core import checks
 from ..._core.errors import DataError, EffectiveLangevinError
-from ..provenance import describe_files
 from ..series import TimeSeries, is_labelled
 from .arrays import from_array, from_mapping, read_hdf5, read_numpy
 from .records import ReadOptions, Record
@@ -34,7 +34,11 @@ _LABELLED = (xr.Dataset, xr.DataArray, pd.DataFrame, pd.Series)
 def read_records(source: Any, options: ReadOptions, number: str = "") -> list[Record]:
     """Read the records of one source; `number` tells the entries of a list apart in messages."""
     if isinstance(source, str | os.PathLike):
-        return _read_files(source, options)
+        matches = _match(source)
+        if not matches:
+            fault = "No file matches" if glob.has_magic(str(source)) else "There is no file or folder at"
+            raise DataError(f"{fault} {source}.")
+        return [record for path in matches for record in _read_file(path, options)]
     if isinstance(source, _LABELLED):
         convert = from_xarray if isinstance(source, xr.Dataset | xr.DataArray) else from_dataframe
         return convert(source, f"the {type(source).__name__}{number}", options)
@@ -56,21 +60,16 @@ def describe_source(source: Any) -> dict[str, Any]:
     """Return the names of the files of a source and the day of their last change; nothing for data in memory."""
     entries = source if isinstance(source, list | tuple) else [source]
     files = [path for entry in entries if isinstance(entry, str | os.PathLike) for path in _match(entry)]
-    return describe_files(files) if files else {}
+    if not files:
+        return {}
+    newest = datetime.fromtimestamp(max(path.stat().st_mtime for path in files), UTC)
+    return {"files": [path.name for path in files], "modified": newest.date().isoformat()}
 
 
 def _match(source: str | os.PathLike) -> list[Path]:
+    """Return a file, or those that match a pattern, in alphabetical order."""
     found = [str(source)] if os.path.exists(source) else sorted(glob.glob(str(source), recursive=True))
     return [Path(path) for path in found]
-
-
-def _read_files(source: str | os.PathLike, options: ReadOptions) -> list[Record]:
-    """Read a file, or the files that match a pattern, in alphabetical order."""
-    matches = _match(source)
-    if not matches:
-        fault = "No file matches" if glob.has_magic(str(source)) else "There is no file or folder at"
-        raise DataError(f"{fault} {source}.")
-    return [record for path in matches for record in _read_file(path, options)]
 
 
 def _read_file(path: Path, options: ReadOptions) -> list[Record]:

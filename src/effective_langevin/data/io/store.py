@@ -1,11 +1,10 @@
 """Paths that are written block by block into a Zarr store, as long and as many as the disk can hold."""
 
-import hashlib
 import json
 import os
 import shutil
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +18,7 @@ from ..._core.types import Paths
 from ..fields import summarize
 from ..series import TimeSeries
 from .records import needs
-from .xarray import NOTES, UNFINISHED, as_variables, open_labelled, time_coordinate
+from .xarray import NOTES, UNFINISHED, as_variables, member_axes, open_labelled
 
 _BLOCK = 1 << 22  # numbers of all variables that are written together
 
@@ -66,9 +65,8 @@ class StoredPaths:
         with open_labelled(place) as data:
             if not {"member", "time"} <= set(data.sizes):
                 raise DataError(f"{place} holds no simulated paths: it has no dimensions member and time.")
-            names = tuple(map(str, data.data_vars))
-            lost = np.ravel(data.attrs.get("diverged_members", []))
-            return cls(place, data.sizes["member"], data.sizes["time"], names, len(lost))
+            found = cls(place, data.sizes["member"], data.sizes["time"], tuple(map(str, data.data_vars)))
+        return replace(found, diverged=len(found.lost))
 
     @property
     def lost(self) -> list[int]:
@@ -138,12 +136,7 @@ class Layout:
         """Return the coordinates of all members and samples; `start` where members begin at different times."""
         one = len(set(self.starts)) == 1
         times = (self.starts[0] if one else 0.0) + self.dt * np.arange(self.samples)
-        member = {"standard_name": "realization", "long_name": "member"}
-        axes: dict[str, Any] = {"member": ("member", np.arange(self.members), member)}
-        axes["time"] = time_coordinate(times, series.time_unit, self.origin, series.calendar if one else "")
-        if not one:
-            axes["start"] = ("member", np.array(self.starts), {"long_name": "time at which the member begins"})
-        return axes
+        return member_axes(series, self.members, times, None if one else np.array(self.starts), self.origin)
 
 
 class Store:
@@ -206,7 +199,6 @@ class Store:
         return self.group
 
     def _create(self, series: TimeSeries, labelled: xr.Dataset, path: Path) -> None:
-        """Write the coordinates and empty arrays."""
         import zarr
 
         layout = self.layout
@@ -235,14 +227,6 @@ class Store:
         with files.replaced(attributes) as temporary:
             temporary.write_text(json.dumps(content, indent=2))
         self.unfinished.unlink()
-
-
-def digest_of(*parts: Any) -> str:
-    """Return a digest of settings and arrays."""
-    digest = hashlib.blake2b(digest_size=16)
-    for part in parts:
-        digest.update(np.ascontiguousarray(part).tobytes() if isinstance(part, np.ndarray) else repr(part).encode())
-    return digest.hexdigest()
 
 
 def as_store(path: str | os.PathLike[str]) -> Path:

@@ -23,7 +23,7 @@ _FEWEST_ROWS = 20  # that tell a header of numbers from a sample
 _DATE = re.compile(r"\d{4}-\d\d")
 _DECIMAL_COMMA = re.compile(r"(?<=\d),(?=\d)")
 _SPLIT_DECIMAL = re.compile(r"\s*[-+]?\d+,\d+\s*")  # 0,0412, which may be two whole numbers
-_SURE_DECIMAL = re.compile(r"\s*(?:[-+]?0,\d\d\d|[-+]?\d+,0\d)")
+_SURE_DECIMAL = re.compile(r"\s*(?:[-+]?0,\d\d\d|[-+]?\d+,0\d)")  # it cannot be
 _UNIT = re.compile(r"^(?P<name>.*\S)\s*\[(?P<unit>[^\]]*)\]$")
 
 Lines = list[tuple[int, str]]
@@ -125,8 +125,10 @@ def load_text(path: Path, options: ReadOptions) -> pd.DataFrame:
     lines, comment = _read_lines(path)
     last = [line for _, line in lines[max(1, len(lines) - 3) :]] or [lines[0][1]]
     delimiter = next((d for d in "\t;," if any(d in line for line in last)), None)
-    if delimiter == "," and _splits_decimals(lines):
-        raise DataError(f"{path} looks like one column with decimal commas ({lines[-1][1]!r}). Use decimal points.")
+    if delimiter == ",":
+        rows = [line for _, line in lines[1:]]
+        if all(map(_SPLIT_DECIMAL.fullmatch, rows)) and any(map(_SURE_DECIMAL.match, rows)):
+            raise DataError(f"{path} looks like one column with decimal commas ({lines[-1][1]!r}). Use decimal points.")
     if delimiter in ("\t", ";") and any(_DECIMAL_COMMA.search(line) for line in last):
         lines = [(number, _DECIMAL_COMMA.sub(".", line)) for number, line in lines]
         last = [_DECIMAL_COMMA.sub(".", line) for line in last]
@@ -162,12 +164,6 @@ def _read_lines(path: Path) -> tuple[Lines, str]:
         raise DataError(f"{path} is empty.")
     comments = [line.strip(" \t#") for _, line in every[: lines[0][0] - 1] if line.strip()]
     return lines, comments[-1] if comments else ""
-
-
-def _splits_decimals(lines: Lines) -> bool:
-    """Tell whether the comma of every line is a decimal sign: in 0,0412 it cannot stand between whole numbers."""
-    every = all(_SPLIT_DECIMAL.fullmatch(line) for _, line in lines[1:])
-    return every and any(_SURE_DECIMAL.match(line) for _, line in lines[1:])
 
 
 def _split(line: str, delimiter: str | None) -> list[str]:

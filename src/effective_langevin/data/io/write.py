@@ -81,15 +81,13 @@ def _write_arrays(series: TimeSeries, data: Any, path: Path) -> None:
         with path.open("wb") as file:
             np.savez(file, allow_pickle=False, **arrays)
         return
-    files.write_by_memory(path, partial(_fill_hdf5, arrays))
-
-
-def _fill_hdf5(arrays: dict[str, Any], target: BinaryIO) -> None:
     import h5py
 
-    with h5py.File(target, "w") as file:
-        for name, value in arrays.items():
-            file[name] = value
+    def fill(target: BinaryIO) -> None:
+        with h5py.File(target, "w") as file:
+            file.update(arrays)
+
+    files.write_by_memory(path, fill)
 
 
 def _write_table(series: TimeSeries, data: Any, path: Path) -> None:

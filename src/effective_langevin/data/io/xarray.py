@@ -19,7 +19,7 @@ from ..fields import Field, find_fields, name_point
 from ..preprocess.base import FittedTransform
 from ..series import Label, TimeSeries
 from .arrays import find_datasets
-from .by_blocks import by_blocks, clock_of, dataset_rows, first_stamps
+from .by_blocks import by_blocks, clock_of, dataset_rows, unit_of
 from .dates import count_dates
 from .records import ReadOptions, Record, is_time_name, needs
 from .times import Stamps
@@ -132,8 +132,7 @@ def from_xarray(data: Any, where: str, options: ReadOptions) -> list[Record]:
         whole = whole.pick(options.variables)
     stamps, name = options.stamps, options.time if isinstance(options.time, str) else time
     if stamps is None and name in data.coords:
-        unit = data[name].attrs.get("units") or data[name].encoding.get("units") or ""
-        stamps = Stamps(data[name].values, name, str(unit))
+        stamps = Stamps(data[name].values, name, unit_of(data[name]))
     whole = replace(whole, stamps=stamps)
     return _split_members(whole, data, member) if member else [replace(whole, values=whole.values[0])]
 
@@ -145,10 +144,7 @@ def _records_by_blocks(
     name = options.time if isinstance(options.time, str) else time
     clock, stamps = None, None
     if name in data.coords and options.time is not False:
-        unit = data[name].attrs.get("units") or data[name].encoding.get("units") or ""
-        clock, stamps = clock_of(data[name].variable, options), first_stamps(data[name].variable, name, str(unit))
-        if clock is None:
-            raise DataError(f"The times of {where} are neither numbers nor dates: leave out `chunks`.")
+        clock, stamps = clock_of(data[name], where, options)
     # Land, which is missing at all times, is told by rows spread over all of them.
     some = data.isel({time: np.unique(np.linspace(0, data.sizes[time] - 1, _SPREAD_ROWS).astype(int))})
     records, labels, members = [], [], int(data.sizes[member]) if member else 1
@@ -264,13 +260,7 @@ def to_xarray(series: TimeSeries, *, dataset: bool = False, origin: str | None =
     values, times, starts = _on_one_axis(series)
     if starts is not None and origin is not None:
         raise DataError("The records begin too far apart for one axis of dates. Leave `origin` out.")
-    calendar = "" if starts is not None else series.calendar
-    coords: dict[str, Any] = {
-        "member": ("member", np.arange(len(values)), {"standard_name": "realization", "long_name": "member"}),
-        "time": time_coordinate(times, series.time_unit, origin, calendar),
-    }
-    if starts is not None:
-        coords["start"] = ("member", starts, {"long_name": "time at which the member begins"})
+    coords = member_axes(series, len(values), times, starts, origin)
     if dataset:
         return xr.Dataset(as_variables(series, values, ("member", "time"), coords, fields), coords, NOTES)
     coords["variable"] = ("variable", list(series.names), {"long_name": "variable"})
@@ -281,6 +271,19 @@ def to_xarray(series: TimeSeries, *, dataset: bool = False, origin: str | None =
     shared = {"units": series.units[0]} if len(set(series.units)) == 1 and series.units[0] else {}
     notes = {"long_name": "state", **shared, **NOTES}
     return xr.DataArray(values, coords, ("member", "time", "variable"), "state", notes)
+
+
+def member_axes(
+    series: TimeSeries, members: int, times: np.ndarray, starts: np.ndarray | None, origin: str | None
+) -> dict[str, Any]:
+    """Return the coordinates of members and times; with `starts`, times are counted from the start of each member."""
+    member = {"standard_name": "realization", "long_name": "member"}
+    axes: dict[str, Any] = {"member": ("member", np.arange(members), member)}
+    calendar = "" if starts is not None else series.calendar
+    axes["time"] = time_coordinate(times, series.time_unit, origin, calendar)
+    if starts is not None:
+        axes["start"] = ("member", starts, {"long_name": "time at which the member begins"})
+    return axes
 
 
 def label_forecast(forecast: Any, *, dataset: bool = False) -> Any:
@@ -382,10 +385,8 @@ def time_coordinate(times: np.ndarray, unit: str, origin: str | None, calendar: 
         np.datetime64(origin)
     except ValueError:
         raise checks.refused("origin", "a date such as 1970-01-01", origin) from None
-    noted = (
-        {}
-        if name in timeunits.CALENDAR
-        else {"units": f"{timeunits.plural(name)} since {origin}", "calendar": calendar}
-    )
+    encoding = {"dtype": "float64"}
+    if name not in timeunits.CALENDAR:
+        encoding |= {"units": f"{timeunits.plural(name)} since {origin}", "calendar": calendar}
     dates = count_dates(times, name, origin, calendar)
-    return xr.Variable("time", dates, {**attrs, "standard_name": "time"}, {"dtype": "float64", **noted})
+    return xr.Variable("time", dates, {**attrs, "standard_name": "time"}, encoding)

@@ -111,12 +111,10 @@ class FittedChain(FittedTransform):
 
     @property
     def new_labels(self) -> list[Label]:
-        """Name, unit and period of each variable after the last step."""
         return self.steps[-1].new_labels
 
     @property
     def embeds_angles(self) -> bool:
-        """Whether some step replaces angles by cos and sin."""
         return any(step.embeds_angles for step in self.steps)
 
     def apply(self, series: TimeSeries) -> TimeSeries:
@@ -130,11 +128,9 @@ class FittedChain(FittedTransform):
         return series
 
     def summary(self) -> str:
-        """Describe each step in one line."""
         return "\n".join(step.summary() for step in self.steps)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain data and arrays, steps inside."""
         return {**super().to_dict(), "steps": [step.to_dict() for step in self.steps]}
 
     @classmethod

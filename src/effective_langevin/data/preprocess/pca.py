@@ -108,7 +108,6 @@ class FittedPCA(SegmentTransform):
         return [(f"PC{i + 1}", shared, None) for i in range(self.vectors.shape[1])]
 
     def summary(self) -> str:
-        """Describe the share of the variance that each component explains, and what is left out."""
         shares = ", ".join(f"{share:.1%}" for share in self.explained_variance[:8])
         kept = f"PCA keeps {self.vectors.shape[1]} of {len(self.names)} components ({shares}"
         return f"{kept}{', ...' if len(self.explained_variance) > 8 else ''}); left out {self.residual_variance:.2%}"

@@ -94,7 +94,6 @@ class FittedPeriodic(SegmentTransform):
 
     @property
     def new_labels(self) -> list[Label]:
-        """An angle is replaced by its cos and its sin, without unit and period."""
         pairs = [
             [(f"{f}({label[0]})", "", None) for f in ("cos", "sin")] if i in self.columns else [label]
             for i, label in enumerate(self.labels)
@@ -148,7 +147,6 @@ class Log:
         object.__setattr__(self, "variables", _as_names(self.variables))
 
     def fit(self, series: TimeSeries) -> "FittedPower":
-        """Check that the variables are positive."""
         columns = _columns(self.variables, series)
         _check_positive(series, columns, "Log")
         return FittedPower(**described(series), columns=columns, exponents=np.zeros(len(columns)), label="log")
@@ -184,7 +182,6 @@ class BoxCox:
             checks.positive_number("exponent", self.exponent)
 
     def fit(self, series: TimeSeries) -> "FittedPower":
-        """Choose the exponents."""
         columns = _columns(self.variables, series)
         _check_positive(series, columns, "BoxCox")
         samples = series.stacked()[:, columns]
@@ -207,7 +204,6 @@ class FittedPower(SegmentTransform):
         return [new[i] if i in self.columns else label for i, label in enumerate(self.labels)]
 
     def summary(self) -> str:
-        """Describe the exponent of each variable."""
         per = ", ".join(f"{self.names[c]} {a:.3g}" for c, a in zip(self.columns, self.exponents))
         return f"Power transform with exponents {per} (0 is the logarithm)"
 

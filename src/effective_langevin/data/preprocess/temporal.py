@@ -78,12 +78,10 @@ class FittedDetrend(_Removal):
     extrapolate: bool
 
     def removed(self, times: np.ndarray) -> Samples:
-        """Return the trend, (time, var)."""
         times = times if self.extrapolate else np.clip(times, *self.span)
         return legendre.legvander(_scaled(times, self.span), len(self.coefficients) - 1) @ self.coefficients
 
     def summary(self) -> str:
-        """Describe how much each variable changed over the record."""
         change = [f"{c:+.3g}" for c in np.diff(self.removed(self.span), axis=0)[0]]
         return f"Detrend of degree {len(self.coefficients) - 1}: change over the record {self._describe(change)}"
 
@@ -156,11 +154,9 @@ class FittedRemoveSeasonalCycle(_Removal):
     coefficients: np.ndarray
 
     def removed(self, times: np.ndarray) -> Samples:
-        """Return the cycle, (time, var)."""
         return _harmonics(times, self.period, len(self.coefficients) // 2) @ self.coefficients
 
     def summary(self) -> str:
-        """Describe the size of the cycle of each variable."""
         swing = [f"{s:.3g}" for s in np.ptp(self.removed(np.linspace(0, self.period, 400)), axis=0)]
         label = f"RemoveSeasonalCycle of period {self.period:g} {self.time_unit}".rstrip()
         return f"{label}: peak to peak {self._describe(swing)}"
@@ -194,7 +190,6 @@ class PhaseAugmentation:
         checks.positive_number("period", self.period)
 
     def fit(self, series: TimeSeries) -> "FittedPhaseAugmentation":
-        """Note the labels of the series."""
         return FittedPhaseAugmentation(**described(series), period=float(self.period))
 
 
@@ -206,7 +201,6 @@ class FittedPhaseAugmentation(SegmentTransform):
 
     @property
     def new_labels(self) -> list[Label]:
-        """The variables, then cos and sin."""
         return [*self.labels, *((f"{name}(2pi t/{self.period:g})", "", None) for name in ("cos", "sin"))]
 
     def _forward(self, values: Samples, times: np.ndarray) -> Samples:

@@ -7,6 +7,7 @@ horizon (`mobility.angles`). On a torus of several angles p nu need not be const
 the current of a constant mobility, Phi_A s.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import equinox as eqx
@@ -16,11 +17,10 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from ..._core.errors import ArgumentError
-from ..._core.format import plus_minus, short
 from ..._core.types import Samples, Vector
 from ...data import TimeSeries
 from ...statistics.integral_time import error_groups, integral_times
-from ...statistics.lags import LaggedMoments, lagged_moments
+from ...statistics.lags import lagged_moments
 from ...statistics.regime import BALLISTIC
 from ...statistics.resampling import drawn_weights, jackknife, rating_groups
 from ..mobility.angles import CircleMoments
@@ -51,60 +51,31 @@ class CircleCurrent(CurrentField):
         return jax.vmap(OnGrid(self.values[:, None], (self.period,)))(x)
 
 
-@dataclass(frozen=True)
-class Winding:
-    """Displacements of an angle from sample to sample, the short way around, in groups of time."""
-
-    moves: LaggedMoments
-    turn: float  # period times sampling interval
-
-    @classmethod
-    def of(cls, series: TimeSeries, period: float, groups: int) -> "Winding":
-        """Count the turns of a series of one angle."""
-        ones = [np.ones((len(x), 1)) for x in series.segments]
-        return cls(lagged_moments(ones, moves_of(series, period), [1], rating_groups(groups)), period * series.dt)
-
-    def flux(self, weights: np.ndarray) -> float:
-        """Return the mean number of turns per unit of time, groups counted `weights` times each."""
-        return float(self.moves.mean(weights)[0, 0, 0] / self.turn)
-
-
 @dataclass(frozen=True, eq=False)
 class RingInference:
-    """Current and diffusion of one angle: J, in turns per unit of time, p on a regular grid, and D."""
+    """Current and diffusion of one angle: J for any weights of the groups of time, p on a regular grid, and D."""
 
-    winding: Winding
+    turns: Callable[[np.ndarray], float]
     density: Vector
     period: float
     mobility: Inference
 
     @property
     def flux(self) -> float:
-        """J."""
-        return self.winding.flux(np.ones(self.mobility.blocks))
+        return self.turns(np.ones(self.mobility.blocks))
 
     @property
     def flux_error(self) -> float:
-        """Standard error of J."""
-        return float(jackknife(lambda weights: np.array(self.winding.flux(weights)), self.mobility.blocks)[1])
+        return float(jackknife(lambda weights: np.array(self.turns(weights)), self.mobility.blocks)[1])
 
     @property
     def diffusion(self) -> float:
-        """D."""
         return float(self.mobility.phi[0, 0])
-
-    @property
-    def diffusion_error(self) -> float:
-        """Standard error of D."""
-        return float(self.mobility.standard_error[0, 0])
-
-    def __repr__(self) -> str:
-        return f"RingInference(J {plus_minus(self.flux, self.flux_error)}, D {short(self.diffusion)})"
 
     def fields(self, weights: np.ndarray | None = None) -> tuple[CircleCurrent, ConstantDiffusion]:
         """Return nu and D, groups of time counted `weights` times each."""
         weights = np.ones(self.mobility.blocks) if weights is None else weights
-        current = CircleCurrent.of(self.density, self.winding.flux(weights), self.period)
+        current = CircleCurrent.of(self.density, self.turns(weights), self.period)
         return current, ConstantDiffusion.of(self.mobility.estimate(weights))
 
 
@@ -133,15 +104,18 @@ def infer_ring(series: TimeSeries, score: ScoreFit, space: StateSpace) -> RingIn
     density = density_around(score.function, period)
     mean = space.embed(series.stacked()).mean(axis=0)
     smooth = [space.embed(x) - mean for x in series.segments]
-    times, slope = integral_times(smooth, series.dt), _short_time_slope(series, period)
+    # The slope is that of the quadratic variation of what the mean motion leaves over, between one and two lags.
+    one, two = (np.concatenate([m[:-2] for m in moves_of(series, period, lag)]).var() for lag in (1, 2))
+    times, slope = integral_times(smooth, series.dt), float(np.log2(two / one) - 1)
     groups = error_groups(smooth, series.dt, times)
-    winding = Winding.of(series, period, groups)
+    turns = count_turns(series, period, groups)
 
     lags = IntegratedResponse().choose_lags(series, times, slope > BALLISTIC)
     scores = [score.function.over(x).astype(float) for x in series.segments]
-    shape = [_interpolated(1 / density, x, period) for x in series.segments]
-    moments = CircleMoments.of(series, scores, space, lags, groups, shape, winding.flux)
-    return RingInference(winding, density, period, infer_on_circles(moments, slope, times))
+    grid = np.arange(_POINTS) * period / _POINTS
+    shape = [np.interp(x.astype(float) % period, grid, 1 / density, period=period) for x in series.segments]
+    moments = CircleMoments.of(series, scores, space, lags, groups, shape, turns)
+    return RingInference(turns, density, period, infer_on_circles(moments, slope, times))
 
 
 def density_around(score: Score, period: float) -> Vector:
@@ -154,19 +128,15 @@ def density_around(score: Score, period: float) -> Vector:
     return density / (density.mean() * period)
 
 
+def count_turns(series: TimeSeries, period: float, groups: int) -> Callable[[np.ndarray], float]:
+    """Return the mean number of turns per unit of time, the short way around, for any weights of the groups of time."""
+    ones = [np.ones((len(x), 1)) for x in series.segments]
+    moves = lagged_moments(ones, moves_of(series, period), [1], rating_groups(groups))
+    return lambda weights: float(moves.mean(weights)[0, 0, 0] / (period * series.dt))
+
+
 def moves_of(series: TimeSeries, period: float, lag: int = 1) -> list[Samples]:
     """Return how far the angle goes within `lag` samples from each sample on; zero where the record ends before."""
     steps = [np.diff(x.astype(float), axis=0, append=x[-1:]) for x in series.segments]
     steps = [step - period * np.round(step / period) for step in steps]
     return [sum((np.roll(step, -k, axis=0) for k in range(1, lag)), start=step) for step in steps]
-
-
-def _short_time_slope(series: TimeSeries, period: float) -> float:
-    """Slope of the quadratic variation of what the mean motion leaves over, between one and two lags."""
-    one, two = (np.concatenate([m[:-2] for m in moves_of(series, period, lag)]).var() for lag in (1, 2))
-    return float(np.log2(two / one) - 1)
-
-
-def _interpolated(values: Vector, x: Samples, period: float) -> Samples:
-    grid = np.arange(len(values)) * period / len(values)
-    return np.interp(x.astype(float) % period, grid, values, period=period)

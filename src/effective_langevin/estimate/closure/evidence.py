@@ -58,7 +58,6 @@ class Choice(ABC):
 
     @classmethod
     def from_dict(cls, state: Mapping[str, Any]) -> Self:
-        """Undo `to_dict`."""
         known: list[dict[str, Any]] = [
             {name: inf if v is None else v for name, v in tried.items()} for tried in state["candidates"]
         ]
@@ -66,7 +65,6 @@ class Choice(ABC):
         return cls(**{**state, "lags": tuple(state["lags"]), "candidates": tried})
 
     def summary(self) -> str:
-        """Say what was taken and why."""
         return f"The model has {self.describe(self.kind)}: {self.reason}."
 
     def rows(self) -> list[tuple[str, str, str]]:
@@ -138,8 +136,20 @@ class MemoryChoice(Choice):
         return f"{count} delays of {lag} steps" if int(lag) > 1 else f"{count} delays of a step"
 
 
+class _Plain:
+    """A record as plain data, ready for JSON; what is None is left out."""
+
+    def to_dict(self: Any) -> dict[str, Any]:
+        return {name: value for name, value in asdict(self).items() if value is not None}
+
+    @classmethod
+    def from_dict(cls: Any, state: Mapping[str, Any]) -> Any:
+        known = {f.name: state[f.name] for f in fields(cls) if f.name in state}
+        return cls(**{name: tuple(v) if isinstance(v, list) else v for name, v in known.items()})
+
+
 @dataclass(frozen=True)
-class HeldOutCheck:
+class HeldOutCheck(_Plain):
     """How well a closure inferred without some stretches forecasts them.
 
     Ensembles of `members` forecasts begin at `starts` states. Two numbers are known for a right model, at every lag:
@@ -159,15 +169,6 @@ class HeldOutCheck:
     error: float
     p: float
 
-    def to_dict(self) -> dict[str, Any]:
-        """Plain data, ready for JSON."""
-        return asdict(self)
-
-    @classmethod
-    def from_dict(cls, state: Mapping[str, Any]) -> "HeldOutCheck":
-        """Undo `to_dict`."""
-        return cls(**{**state, "lags": tuple(state["lags"])})
-
     def words(self, unit: str = "") -> str:
         """Name what departs most."""
         at = f" of {self.variable} after {short(self.lag)}{after_number(unit)}"
@@ -184,7 +185,7 @@ class HeldOutCheck:
 
 
 @dataclass(frozen=True)
-class ClosureEvidence:
+class ClosureEvidence(_Plain):
     """How current and diffusion were found.
 
     `kind` is one of `KINDS`. `current_error` is |sym < nu x^T >| / |< nu nu^T >| on held-out samples, zero for the
@@ -207,20 +208,7 @@ class ClosureEvidence:
         """Whether the fields were found from correlations at several lags, without velocities."""
         return self.current_by == "the weak form"
 
-    def to_dict(self) -> dict[str, Any]:
-        """Plain data, ready for JSON."""
-        return {name: value for name, value in asdict(self).items() if value is not None}
-
-    @classmethod
-    def from_dict(cls, state: Mapping[str, Any]) -> "ClosureEvidence":
-        """Undo `to_dict`."""
-        known = {f.name: state[f.name] for f in fields(cls) if f.name in state}
-        if known.get("explained") is not None:
-            known["explained"] = tuple(known["explained"])
-        return cls(**known)
-
     def summary(self) -> str:
-        """Say in a few lines what the closure is and how good its current is."""
         lines = [f"The model has {KINDS[self.kind]}."]
         if self.current_by:
             what = "diffusion" if self.kind == "diffusion" else "current"

@@ -102,7 +102,6 @@ class Fields(eqx.Module):
     replicas: Any = None
 
     def drawn(self) -> list["Fields"]:
-        """Return the replicas one by one."""
         if self.replicas is None:
             return []
         count = len(jax.tree.leaves(self.replicas)[0])

@@ -7,18 +7,17 @@ drives the noise. Beyond the box D keeps its value at the nearest point and nu f
 """
 
 import functools
-from collections.abc import Sequence
 from itertools import combinations_with_replacement
 from math import comb
 from operator import add
-from typing import Any
+from typing import Any, Self
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from ..._core.types import Vector
 from ...execution.batches import times
 from .fields import CurrentField, DiffusionField, States, Tensors
 
@@ -52,7 +51,20 @@ def degree_of(terms: int, variables: int) -> int:
     return next(d for d in range(terms) if comb(variables + d, d) == terms)
 
 
-class PolynomialCurrent(CurrentField):
+class _Polynomials(eqx.Module):
+    """What the fields below have in common: `coefficients` (..., term), and the box [low, high]."""
+
+    @classmethod
+    def of(cls, *arrays: Any) -> Self:
+        """Make the field from arrays of any precision, in the order of its entries."""
+        return cls(*(jnp.asarray(array, jnp.float32) for array in arrays))
+
+    @property
+    def degree(self: Any) -> int:
+        return degree_of(self.coefficients.shape[1], len(self.low))
+
+
+class PolynomialCurrent(_Polynomials, CurrentField):
     """nu = P(x) + A s(x) within the box [low, high]; beyond it nu fades to zero, as the learned part of a score does.
 
     `coefficients` are those of the monomials, in the order of `exponents`. With P = 0 and an antisymmetric A this is
@@ -64,16 +76,6 @@ class PolynomialCurrent(CurrentField):
     low: Float[Array, " var"]
     high: Float[Array, " var"]
 
-    @classmethod
-    def of(cls, coefficients: np.ndarray, by_score: np.ndarray, low: Vector, high: Vector) -> "PolynomialCurrent":
-        """Make the field from arrays of any precision."""
-        return cls(*(jnp.asarray(a, jnp.float32) for a in (coefficients, by_score, low, high)))
-
-    @property
-    def degree(self) -> int:
-        """Degree of P."""
-        return degree_of(self.coefficients.shape[1], self.coefficients.shape[0])
-
     def in_batch(self, x: States, score: States) -> States:
         inside = jnp.clip(x, self.low, self.high)
         fade = jnp.exp(-0.25 * jnp.sum((x - inside) ** 2, axis=1, keepdims=True) ** 2)
@@ -81,7 +83,7 @@ class PolynomialCurrent(CurrentField):
         return fade * (polynomials + times(self.by_score, score))
 
 
-class InertialCurrent(CurrentField):
+class InertialCurrent(_Polynomials, CurrentField):
     """dx/dt = rate v, exactly, and dv/dt = P(x, v) + A s(x, v), of states (x, v).
 
     Beyond the box that holds the data, the force P + A s hands over to rate times the score of x: that of a conserved
@@ -94,18 +96,6 @@ class InertialCurrent(CurrentField):
     low: Float[Array, " var"]
     high: Float[Array, " var"]
 
-    @classmethod
-    def of(
-        cls, coefficients: np.ndarray, by_score: np.ndarray, rates: Sequence[float], low: Vector, high: Vector
-    ) -> "InertialCurrent":
-        """Make the field from arrays of any precision."""
-        return cls(*(jnp.asarray(a, jnp.float32) for a in (coefficients, by_score, rates, low, high)))
-
-    @property
-    def degree(self) -> int:
-        """Degree of P."""
-        return degree_of(self.coefficients.shape[1], len(self.low))
-
     def in_batch(self, x: States, score: States) -> States:
         size = len(self.rates)
         inside = jnp.clip(x, self.low, self.high)
@@ -115,7 +105,7 @@ class InertialCurrent(CurrentField):
         return jnp.concatenate([self.rates * x[:, size:], force], axis=1)
 
 
-class PolynomialDiffusion(DiffusionField):
+class PolynomialDiffusion(_Polynomials, DiffusionField):
     """D(x), with the eigenvalues of a symmetric matrix of polynomials made positive by a smooth clip at `floor`.
 
     `coefficients` has one row of monomials for a scalar, one for each variable for a diagonal matrix, and one for each
@@ -128,19 +118,8 @@ class PolynomialDiffusion(DiffusionField):
     low: Float[Array, " var"]
     high: Float[Array, " var"]
 
-    @classmethod
-    def of(cls, coefficients: np.ndarray, floor: float, low: Vector, high: Vector) -> "PolynomialDiffusion":
-        """Make the field from arrays of any precision."""
-        return cls(*(jnp.asarray(a, jnp.float32) for a in (coefficients, floor, low, high)))
-
-    @property
-    def degree(self) -> int:
-        """Degree of the polynomials."""
-        return degree_of(self.coefficients.shape[1], len(self.low))
-
     @property
     def kind(self) -> str:
-        """Return "scalar", "diagonal" or "full"."""
         return KINDS[[len(triangle(kind, len(self.low))) for kind in KINDS].index(len(self.coefficients))]
 
     def in_batch(self, x: States) -> Tensors:

@@ -85,7 +85,6 @@ class StateDependent(ClosureStrategy):
             checks.integer_at_least("degree", self.degree, 1)
 
     def supports(self, space: StateSpace) -> bool:
-        """Lines, and one angle."""
         return not space.angles or space.dimension == 1
 
     def learns_beside(self, score: ScoreStrategy, series: TimeSeries, space: StateSpace) -> bool:
@@ -113,7 +112,6 @@ class StateDependent(ClosureStrategy):
         return f"the series is smooth and has {series.dimension} variables; `score=DenoisingScore()` can learn them"
 
     def close(self, series: TimeSeries, score: ScoreFit, space: StateSpace, *, key: jax.Array) -> ClosureFit:
-        """Infer nu and D in the way that suits the series."""
         series = series.excerpt()
         if reason := self.refusal(series, score, space):
             text = f"Argument `mobility` cannot be StateDependent() here: {reason}. Use IntegratedResponse()."
@@ -130,7 +128,8 @@ class StateDependent(ClosureStrategy):
         smooth, noisy = regime.ballistic, regime.noisy or (few and hides_smooth_motion(series.segments))
         if smooth and not noisy and turns:
             closure = _by_regression(series, score, space, self.degree)
-            smooth = not closure.leaves_white_noise
+            found = closure.mobility.evidence.closure
+            smooth = found is None or not found.white
             if not few or smooth or self.degree:
                 return closure
         return self._by_weak_form(series, score, space, smooth, noisy)
@@ -193,20 +192,9 @@ def _by_regression(series: TimeSeries, score: ScoreFit, space: StateSpace, degre
     def field(weights: np.ndarray) -> CurrentField:
         return regression.current(weights, *box)
 
-    current = field(np.ones(len(regression.pairs)))
-    given = (jnp.asarray(a, jnp.float32) for a in (samples, np.concatenate(scores)))
-    currents = _split_like(series, np.asarray(current.in_batch(*given), float))
+    currents = _currents(field(np.ones(len(regression.pairs))), series, samples, np.concatenate(scores))
     rest = infer_diffusion(series, scores, currents, space.symmetry)
-    error, error_se = regression.held_out_violation()
-    evidence = ClosureEvidence(
-        "current",
-        "regression",
-        regression.degree,
-        current_error=error,
-        current_error_se=error_se,
-        explained=tuple(regression.share_explained().tolist()),
-        white=rest.white,
-    )
+    evidence = _found_by("regression", regression, regression.share_explained(), rest.white)
     return _with_residual(series, currents, rest, field, evidence, space)
 
 
@@ -221,20 +209,21 @@ def _with_velocities(series: TimeSeries, score: ScoreFit, space: StateSpace, deg
     def field(weights: np.ndarray) -> CurrentField:
         return motion.field(regression, weights, box, rest.estimate(weights) if rest.white else None)
 
-    current = field(once)
-    given = (jnp.asarray(a, jnp.float32) for a in (samples, score.function.over(samples)))
-    currents = _split_like(series, np.asarray(current.in_batch(*given), float))
-    error, error_se = regression.held_out_violation()
-    evidence = ClosureEvidence(
-        "current",
-        "regression of accelerations",
-        regression.degree,
-        current_error=error,
-        current_error_se=error_se,
-        explained=tuple(regression.share_explained()[len(space.rates) :].tolist()),
-        white=rest.white,
-    )
+    currents = _currents(field(once), series, samples, score.function.over(samples))
+    explained = regression.share_explained()[len(space.rates) :]
+    evidence = _found_by("regression of accelerations", regression, explained, rest.white)
     return _with_residual(series, currents, rest, field, evidence, space)
+
+
+def _currents(current: CurrentField, series: TimeSeries, samples: Samples, scores: Samples) -> list[Samples]:
+    given = (jnp.asarray(part, jnp.float32) for part in (samples, scores))
+    return _split_like(series, np.asarray(current.in_batch(*given), float))
+
+
+def _found_by(by: str, regression: CurrentRegression, explained: np.ndarray, white: bool) -> ClosureEvidence:
+    quality = dict(zip(("current_error", "current_error_se"), regression.held_out_violation()))
+    found = tuple(explained.tolist())
+    return ClosureEvidence("current", by, regression.degree, **quality, explained=found, white=white)
 
 
 def _from_network(series: TimeSeries, score: ScoreFit, space: StateSpace, *, key: jax.Array) -> ClosureFit:

@@ -19,7 +19,7 @@ from scipy.linalg import solve
 from ..._core.errors import ArgumentError
 from ..._core.types import Matrix, Samples, Vector
 from ...data import TimeSeries
-from ...statistics.resampling import drawn_weights, jackknife, simplest_of_best
+from ...statistics.resampling import simplest_of_best
 from ..mobility.base import lift_eigenvalues
 from ..space import StateSpace
 from .fields import ConstantDiffusion, CurrentField, DiffusionField, RotatedScore
@@ -39,65 +39,26 @@ _ROUNDING = 1e-12
 _LARGEST = {1: (0, 4), 2: (3, 4), 3: (3, 2)}  # degrees of nu and D by number of variables
 
 
-@dataclass(frozen=True)
-class ShapeRating:
-    """A shape with its ridge and its mean held-out loss, the excess over the best, and the error of that excess.
-
-    The loss is the mean square of the equations of groups left out, in units of their scatter.
-    """
-
-    shape: ClosureShape
-    ridge: float
-    loss: float
-    excess: float = 0.0
-    standard_error: float = 0.0
-
-
-@dataclass(frozen=True)
-class WeakEvidence:
-    """The shapes tried, in the order of their size, and the equations that the one taken leaves.
-
-    `residuals` has one entry for each horizon in sampling intervals: the root mean square of the equations in units of
-    their standard errors, about one or less if the shape is right.
-    """
-
-    tried: tuple[ShapeRating, ...]
-    residuals: tuple[float, ...]
-
-
 @dataclass(frozen=True, eq=False)
 class WeakForm:
     """nu(x) and D(x) of one shape, for any weights of the groups of time."""
 
-    shape: ClosureShape
-    ridge: float
     problem: "_Problem"
+    ridge: float
     low: Vector
     high: Vector
-    evidence: WeakEvidence
+
+    @property
+    def shape(self) -> ClosureShape:
+        return self.problem.shape
 
     @property
     def groups(self) -> int:
-        """Number of groups of time."""
         return self.problem.moments.groups
-
-    @property
-    def current(self) -> CurrentField | None:
-        """Return nu as a field; None without a current."""
-        return None if self.shape.current is None else self.fields(np.ones(self.groups))[0]
-
-    @property
-    def diffusion(self) -> DiffusionField:
-        """Return D as a field."""
-        return self.fields(np.ones(self.groups))[1]
 
     def coefficients(self, weights: Vector) -> Vector:
         """Return all coefficients, with groups counted `weights` times each."""
         return self.problem.solve(weights, self.ridge)
-
-    def replicas(self, draws: int = 40) -> Float[np.ndarray, "draw k"]:
-        """Return the coefficients from groups drawn with replacement."""
-        return np.array([self.coefficients(weights) for weights in drawn_weights(self.groups, draws)])
 
     def fields(self, weights: Vector) -> tuple[CurrentField, DiffusionField]:
         """Return nu and D; a current of degree 0 is that of a constant mobility."""
@@ -118,10 +79,6 @@ class WeakForm:
         """Return < M > = < D > - < nu x^T >."""
         found = self.coefficients(weights)
         return self.problem.mean_diffusion(found, weights) - self.problem.carried(found, weights)[0]
-
-    def mean_mobility(self) -> tuple[Matrix, Matrix]:
-        """Return < M > with its standard error."""
-        return jackknife(self.mobility, self.groups)
 
     def current_error(self) -> tuple[float, float]:
         """Return |sym < nu x^T >| / |< nu nu^T >| on groups left out, with its standard error."""
@@ -152,7 +109,6 @@ class WeakSolver:
         series: TimeSeries,
         scores: Sequence[Samples],
         space: StateSpace,
-        known: Sequence[Samples] | None = None,
         largest: tuple[int, int] | None = None,
         lags: Lags = FROM_ZERO,
     ) -> "WeakSolver":
@@ -162,11 +118,12 @@ class WeakSolver:
         largest = largest or _LARGEST[series.dimension]
         tail = min(_BEYOND / series.n_samples, 0.5)
         box = np.quantile(series.stacked(), [tail, 1 - tail], axis=0)
-        return cls(WeakMoments.of(series, scores, *largest, known, lags), largest, *box)
+        return cls(WeakMoments.of(series, scores, *largest, lags), largest, *box)
 
     def solve(self, shape: ClosureShape) -> WeakForm:
         """Solve for one shape, with the ridge that predicts groups left out best."""
-        return self._finish(self._rate(shape)[0], ())
+        ridge, _ = self._rate(shape)
+        return WeakForm(self._problem(shape), ridge, self.low, self.high)
 
     def select(self, shapes: Iterable[ClosureShape]) -> WeakForm:
         """Return the simplest of some shapes whose held-out loss is within one standard error of the best.
@@ -177,12 +134,8 @@ class WeakSolver:
         by_size = sorted(set(shapes), key=lambda shape: (shape.degree > 0, shape.size(size)))
         rated = [self._rate(shape) for shape in by_size]
         losses = np.array([loss for _, loss in rated])
-        chosen, gaps, errors = simplest_of_best(losses, _SPARED / losses.shape[1])
-        tried = tuple(
-            replace(rating, excess=float(gap), standard_error=float(error))
-            for (rating, _), gap, error in zip(rated, gaps, errors)
-        )
-        return self._finish(tried[chosen], tried)
+        chosen = simplest_of_best(losses, _SPARED / losses.shape[1])[0]
+        return WeakForm(self._problem(by_size[chosen]), rated[chosen][0], self.low, self.high)
 
     def shapes(self, *, current: bool = True, diffusion: bool = True) -> list[ClosureShape]:
         """Return the shapes to choose from; with `current` or `diffusion`, also those where it depends on the state."""
@@ -210,7 +163,8 @@ class WeakSolver:
             found = problem.solve(np.ones(self.moments.groups), _RIDGES[1])
             violation = _spread(problem.constraints @ found, self.moments.shares)
             least = 1e-3 * np.sqrt(np.trace(problem.carried(found, np.ones(self.moments.groups))[1]))
-            scales = problem.residual_spread(found), np.hypot(violation, least)
+            left = _spread(problem.target - problem.design @ found, self.moments.shares)
+            scales = left, np.hypot(violation, least)
         return replace(richest, scales=scales)
 
     @cached_property
@@ -220,17 +174,12 @@ class WeakSolver:
     def _problem(self, shape: ClosureShape) -> "_Problem":
         return _Problem(self.moments, shape, self._richest.scales)
 
-    def _rate(self, shape: ClosureShape) -> tuple[ShapeRating, Vector]:
+    def _rate(self, shape: ClosureShape) -> tuple[float, Vector]:
         """The best ridge of a shape, and its loss in every fold."""
         problem, within = self._problem(shape), self._richest.place(shape)
         losses = np.array([fold.losses(problem, within, _RIDGES) for fold in self._folds]).T
         best = int(losses.mean(axis=1).argmin())
-        return ShapeRating(shape, _RIDGES[best], float(losses[best].mean())), losses[best]
-
-    def _finish(self, rating: ShapeRating, tried: tuple[ShapeRating, ...]) -> WeakForm:
-        problem = self._problem(rating.shape)
-        evidence = WeakEvidence(tried or (rating,), problem.residuals(rating.ridge))
-        return WeakForm(rating.shape, rating.ridge, problem, self.low, self.high, evidence)
+        return _RIDGES[best], losses[best]
 
 
 @dataclass(frozen=True, eq=False)
@@ -252,7 +201,7 @@ class _Problem:
 
     @cached_property
     def target(self) -> Float[np.ndarray, "group equation"]:
-        return (self.moments.targets - self.moments.known_part()).reshape(self.moments.groups, -1)
+        return self.moments.targets.reshape(self.moments.groups, -1)
 
     @cached_property
     def constraints(self) -> Float[np.ndarray, "group g k"]:
@@ -262,8 +211,8 @@ class _Problem:
         return self.moments.constraints(current, self.shape.current + 2)
 
     @cached_property
-    def _penalty(self) -> Float[np.ndarray, "row k"]:
-        """The part of D that varies, in units of p, and A; both in units of the mean diffusion."""
+    def _stiffness(self) -> Matrix:
+        """Square of the part of D that varies, in units of p, and of A; both in units of the mean diffusion."""
         moments, size = self.moments, self.moments.variables
         terms, entries = len(exponents(size, self.shape.degree)), len(triangle(self.shape.diffusion, size))
         varying = np.linalg.cholesky(moments.gram[:terms, :terms]).T[1:]
@@ -272,11 +221,8 @@ class _Problem:
         whole[: len(rows), : entries * terms] = rows
         if self.shape.current is not None:
             whole[len(rows) :, -(size**2) :] = np.eye(size**2)
-        return whole / (moments.typical_diffusion * np.sqrt(moments.groups))
-
-    @cached_property
-    def _stiffness(self) -> Matrix:
-        return self._penalty.T @ self._penalty
+        whole /= moments.typical_diffusion * np.sqrt(moments.groups)
+        return whole.T @ whole
 
     def place(self, shape: ClosureShape) -> Float[np.ndarray, "k coefficient"]:
         """Return the matrix that writes the coefficients of a simpler shape as those of this one."""
@@ -288,7 +234,6 @@ class _Problem:
         return every @ wanted.T / np.sum(every**2, axis=1, keepdims=True)
 
     def share(self, weights: Vector) -> Vector:
-        """Share of each group, counted `weights` times."""
         share = weights * self.moments.shares
         return share / share.sum()
 
@@ -307,21 +252,8 @@ class _Problem:
         return scale * solve(normal, scale * aim, assume_a="pos")
 
     def solve(self, weights: Vector, ridge: float) -> Vector:
-        """Return the coefficients, with groups counted `weights` times each."""
         design, target = self.equations(weights)
         return self.hold(weights, design.T @ design, design.T @ target, ridge)
-
-    def residual_spread(self, found: Vector) -> Vector:
-        """Scatter over groups of what the coefficients leave of each equation."""
-        return _spread(self.target - self.design @ found, self.moments.shares)
-
-    def residuals(self, ridge: float) -> tuple[float, ...]:
-        """Root mean square of the equations at each horizon, in units of their standard errors."""
-        assert self.scales is not None
-        found = self.solve(np.ones(self.moments.groups), ridge)
-        left = self.moments.shares @ (self.target - self.design @ found) / self.scales[0] * np.sqrt(self.moments.groups)
-        by_horizon = left.reshape(self.moments.targets.shape[1:])
-        return tuple(np.sqrt(np.mean(by_horizon**2, axis=(0, 2))).tolist())
 
     def split(self, found: Vector) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return the coefficients of D, of P and of A."""
@@ -335,9 +267,8 @@ class _Problem:
 
     def mean_diffusion(self, found: Vector, weights: Vector) -> Matrix:
         """Return < D >."""
-        size, share = self.moments.variables, weights * self.moments.shares
-        coefficients = self.split(found)[0]
-        means = (share / share.sum()) @ self.moments.present[:, 0, : coefficients.shape[1]]
+        size, coefficients = self.moments.variables, self.split(found)[0]
+        means = self.share(weights) @ self.moments.present[:, 0, : coefficients.shape[1]]
         matrix = np.zeros((size, size))
         for pairs, value in zip(triangle(self.shape.diffusion, size), coefficients @ means):
             for i, j in pairs:
@@ -346,10 +277,9 @@ class _Problem:
 
     def carried(self, found: Vector, weights: Vector) -> tuple[Matrix, Matrix]:
         """Return < nu x^T > and < nu nu^T >."""
-        size, share = self.moments.variables, weights * self.moments.shares
-        _, polynomial, by_score = self.split(found)
+        size, (_, polynomial, by_score) = self.moments.variables, self.split(found)
         terms = polynomial.shape[1]
-        present = np.tensordot(share / share.sum(), self.moments.present, 1)
+        present = np.tensordot(self.share(weights), self.moments.present, 1)
         scores = [self.moments.functions.place[i, (0,) * size] for i in range(size)]
         rows = np.concatenate([present[:terms], present[-size:]])
         current = np.concatenate([polynomial, by_score], axis=1)

@@ -28,7 +28,6 @@ class Lags:
 
     @property
     def every(self) -> np.ndarray:
-        """The first lag and the horizons."""
         return self.first + self.stride * np.arange(HORIZONS + 1)
 
     @classmethod

@@ -50,7 +50,6 @@ class ClosureShape:
     degree: int = 0
 
     def size(self, variables: int) -> int:
-        """Return the number of coefficients."""
         entries = len(triangle(self.diffusion, variables)) * len(exponents(variables, self.degree))
         if self.current is None:
             return entries
@@ -58,16 +57,14 @@ class ClosureShape:
 
 
 class EarlierFunctions:
-    """Functions of the earlier state: monomials, scores times monomials, and a known current times 1 and x.
+    """Functions of the earlier state: monomials, and scores times monomials.
 
     A linear combination of them is a row vector; `times[i]` multiplies it by x_i, `by_score[i]` by s_i, and `slope[i]`
     differentiates it.
     """
 
-    def __init__(self, variables: int, plain: int, scored: int, known: bool):
-        sets = [(-1, exponents(variables, plain))]
-        sets += [(i, exponents(variables, scored)) for i in range(variables)]
-        sets += [(variables + j, exponents(variables, 1)) for j in range(variables if known else 0)]
+    def __init__(self, variables: int, plain: int, scored: int):
+        sets = [(-1, exponents(variables, plain)), *((i, exponents(variables, scored)) for i in range(variables))]
         self.variables, self.plain, self.scored = variables, plain, scored
         self.place = {key: k for k, key in enumerate((kind, powers) for kind, terms in sets for powers in terms)}
         self.times = [self._map(lambda kind, powers, i=i: (kind, _raised(powers, i), 1)) for i in range(variables)]
@@ -117,14 +114,11 @@ class EarlierFunctions:
             flow[first:] = current
         return whole, flow
 
-    def evaluate(self, x: Samples, scores: Samples, known: Samples | None) -> Samples:
-        """Evaluate all functions, (sample, function)."""
+    def evaluate(self, x: Samples, scores: Samples) -> Samples:
         terms = monomials(x, max(self.plain, self.scored))
         plain, scored = (len(exponents(self.variables, degree)) for degree in (self.plain, self.scored))
-        parts = [terms[:, :plain], *(terms[:, :scored] * scores[:, i, None] for i in range(self.variables))]
-        if known is not None:
-            parts += [terms[:, : self.variables + 1] * known[:, j, None] for j in range(self.variables)]
-        return np.concatenate(parts, axis=1)
+        parts = (terms[:, :scored] * scores[:, i, None] for i in range(self.variables))
+        return np.concatenate([terms[:, :plain], *parts], axis=1)
 
 
 def _raised(powers: tuple[int, ...], i: int, by: int = 1) -> tuple[int, ...]:
@@ -134,8 +128,8 @@ def _raised(powers: tuple[int, ...], i: int, by: int = 1) -> tuple[int, ...]:
 class FunctionRows:
     """Functions of the samples, evaluated some rows ahead of where they are asked for."""
 
-    def __init__(self, function: Callable[..., Samples], width: int, x: Samples, *beside: Samples | None):
-        self.function, self.series, self.shape = function, (x, *beside), (len(x), width)
+    def __init__(self, function: Callable[..., Samples], width: int, *series: Samples):
+        self.function, self.series, self.shape = function, series, (len(series[0]), width)
         self.first, self.kept = 0, np.empty((0, width))
 
     def __len__(self) -> int:
@@ -145,8 +139,7 @@ class FunctionRows:
         start, stop = rows.start, min(rows.stop, len(self))
         if start < self.first or stop > self.first + len(self.kept):
             ahead = slice(start, max(stop, start + _AHEAD))
-            parts = (None if part is None else np.asarray(part[ahead], float) for part in self.series)
-            self.first, self.kept = start, self.function(*parts)
+            self.first, self.kept = start, self.function(*(np.asarray(part[ahead], float) for part in self.series))
         found = self.kept[start - self.first : stop - self.first]
         if stop == len(self):
             self.kept = self.kept[:0]
@@ -166,28 +159,24 @@ class WeakMoments:
 
     @classmethod
     def of(
-        cls,
-        series: TimeSeries,
-        scores: Sequence[Samples],
-        current: int = 3,
-        diffusion: int = 4,
-        known: Sequence[Samples] | None = None,
-        lags: Lags = FROM_ZERO,
+        cls, series: TimeSeries, scores: Sequence[Samples], current: int = 3, diffusion: int = 4, lags: Lags = FROM_ZERO
     ) -> "WeakMoments":
         """Sum up to the given degrees of nu and D.
 
-        `scores` are those of the samples; `known` is a current that is not to be inferred. The score of smoothed data
-        is first moved so that Stein's identity holds on the samples.
+        `scores` are those of the samples, of smoothed data: they are first moved so that Stein's identity holds.
         """
         size, degree = series.dimension, max(diffusion, current)
         scores = impose_stein(series.segments, scores)
-        functions = EarlierFunctions(size, max(diffusion, current + 1), diffusion + 1, known is not None)
-        parts = list(zip(series.segments, scores, known or [None] * len(scores)))
+        functions = EarlierFunctions(size, max(diffusion, current + 1), diffusion + 1)
+        parts = list(zip(series.segments, scores))
         width, tests = len(exponents(size, degree + 2)), len(exponents(size, degree))
         later = [FunctionRows(lambda x: _tempered(x, degree + 2), width, x) for x in series.segments]
         earlier = [FunctionRows(functions.evaluate, len(functions), *part) for part in parts]
         plain = len(exponents(size, functions.plain)) + size
-        beside = [FunctionRows(lambda x, s: _beside(x, s, functions.plain), plain, x, s) for x, s, _ in parts]
+        beside = [
+            FunctionRows(lambda x, s: np.concatenate([monomials(x, functions.plain), s], axis=1), plain, *part)
+            for part in parts
+        ]
         groups = int(np.clip(series.n_samples // _SAMPLES_PER_GROUP, *_GROUPS))
         return cls(
             functions,
@@ -200,17 +189,14 @@ class WeakMoments:
 
     @property
     def variables(self) -> int:
-        """Number of variables."""
         return self.functions.variables
 
     @property
     def groups(self) -> int:
-        """Number of groups of time."""
         return len(self.now.pairs)
 
     @cached_property
     def shares(self) -> Vector:
-        """Share of the samples in each group."""
         return self.now.pairs[:, 0] / self.now.pairs.sum()
 
     @cached_property
@@ -243,13 +229,15 @@ class WeakMoments:
     def targets(self) -> Float[np.ndarray, "group kind horizon test"]:
         """Left sides of all equations: for each variable, then for each pair of variables."""
         size, moments = self.variables, self.by_group
-        place = [self.functions.place[-1, powers] for powers in exponents(size, 2)]
+        order = exponents(size, 2)
+        place = [self.functions.place[-1, powers] for powers in order]
+        squares = [order.index(_raised(_raised((0,) * size, i), j)) for i, j in self.pairs]
 
         def mean(factors: tuple[int, ...], earlier: int) -> np.ndarray:
             return moments[:, :, self.later(*factors), place[earlier]]
 
         found = [mean((), 1 + j) - mean((j,), 0) for j in range(size)]
-        for (i, j), square in zip(self.pairs, self._squares):
+        for (i, j), square in zip(self.pairs, squares):
             found.append(mean((i, j), 0) - mean((i,), 1 + j) - mean((j,), 1 + i) + mean((), square))
         change = np.stack([kind[:, 1:] - kind[:, :1] for kind in found], axis=1)
         return np.einsum("gktm,pm->gktp", change, self.to_orthonormal)
@@ -259,22 +247,12 @@ class WeakMoments:
         """Half the quadratic variation between two lags, per unit of time, of the most mobile variable."""
         steps = [k for k, (i, j) in enumerate(self.pairs) if i == j]
         whole = np.tensordot(self.shares, self.targets, 1)[self.variables :, 0, 0]
-        return float(np.max(np.abs(whole[steps])) / (2 * self.interval * self._mean_test))
-
-    @property
-    def _mean_test(self) -> float:
-        """Mean of the first test function."""
-        return float(self.shares @ self.by_group[:, 0, 0, 0] * self.to_orthonormal[0, 0])
+        mean_test = self.shares @ self.by_group[:, 0, 0, 0] * self.to_orthonormal[0, 0]
+        return float(np.max(np.abs(whole[steps])) / (2 * self.interval * mean_test))
 
     @property
     def pairs(self) -> list[tuple[int, int]]:
-        """The pairs of variables (i, j), i >= j."""
         return [pair for (pair,) in triangle("full", self.variables)]
-
-    @property
-    def _squares(self) -> list[int]:
-        order = exponents(self.variables, 2)
-        return [order.index(_raised(_raised((0,) * self.variables, i), j)) for i, j in self.pairs]
 
     def designs(self, diffusion: np.ndarray, current: np.ndarray) -> Float[np.ndarray, "group kind horizon test k"]:
         """Right sides of all equations for fields D and nu, as `EarlierFunctions.fields` gives them."""
@@ -289,14 +267,6 @@ class WeakMoments:
             here = self.integrals[:, :, self.later()] @ at_start
             found.append(here - carried[j][:, :, self.later(i)] - carried[i][:, :, self.later(j)])
         return np.einsum("gktmu,pm->gktpu", np.stack(found, axis=1), self.to_orthonormal)
-
-    def known_part(self) -> np.ndarray:
-        """What a known current adds to the right sides; zero without one."""
-        functions, size = self.functions, self.variables
-        if (size, (0,) * size) not in functions.place:
-            return np.zeros_like(self.targets)
-        current = np.array([[functions.unit(size + j, (0,) * size) for j in range(size)]])
-        return self.designs(np.zeros((1, size, size, len(functions))), current)[..., 0]
 
     def constraints(self, current: np.ndarray, degree: int) -> Float[np.ndarray, "group g k"]:
         """< nu . grad g > for all monomials g up to a degree, in units of the size of grad g."""
@@ -326,7 +296,7 @@ def impose_stein(segments: Sequence[Samples], scores: Sequence[Samples]) -> list
     degree = max(
         d for d in range(1, _STEIN_DEGREE + 1) if d == 1 or _SAMPLES_PER_TERM * len(exponents(size, d)) < count
     )
-    functions = EarlierFunctions(size, degree, 0, False)
+    functions = EarlierFunctions(size, degree, 0)
     terms = len(exponents(size, degree))
     gram, products = np.zeros((terms, terms)), np.zeros((terms, size))
     for x, s in _blocks(segments, scores):
@@ -352,10 +322,6 @@ def _tempered(x: Samples, degree: int) -> Samples:
     """Monomials times a weight that falls as |x|^-4 beyond some standard deviations."""
     weight = (1 + np.sum(x**2, axis=1) / (x.shape[1] * _TEMPERED**2)) ** -2
     return monomials(x, degree) * weight[:, None]
-
-
-def _beside(x: Samples, scores: Samples, degree: int) -> Samples:
-    return np.concatenate([monomials(x, degree), scores], axis=1)
 
 
 def _orthonormal(values: Samples) -> Matrix:

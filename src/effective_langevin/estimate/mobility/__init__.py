@@ -4,13 +4,3 @@ from .base import Mobility, estimate_mobility
 from .correlation import CorrelationFit, LogCorrelation, QuadraticVariation
 from .finite_volume import FiniteVolume
 from .response import IntegratedResponse
-
-__all__ = [
-    "CorrelationFit",
-    "FiniteVolume",
-    "IntegratedResponse",
-    "LogCorrelation",
-    "Mobility",
-    "QuadraticVariation",
-    "estimate_mobility",
-]

@@ -82,12 +82,10 @@ class CircleMoments:
 
     @property
     def finer(self) -> int:
-        """Number of groups of time that rate candidates."""
         return len(self.moments.sums)
 
     @property
     def tau(self) -> np.ndarray:
-        """Lag times."""
         return self.dt * self.moments.lags
 
     def phi_by_horizon(self, weights: np.ndarray, symmetry: Symmetry, first: int = 0, stride: int = 1) -> LagMatrices:

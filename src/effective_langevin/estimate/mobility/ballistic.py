@@ -83,7 +83,6 @@ class _Resolved:
 
     @property
     def lost(self) -> int:
-        """In how many directions the data say nothing."""
         return self.rest.shape[1]
 
     def correlation(self, matrices: np.ndarray) -> np.ndarray:

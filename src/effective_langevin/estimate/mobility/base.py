@@ -21,7 +21,6 @@ from ...statistics.resampling import OverWeights, bootstrap, jackknife, scatter_
 from ..closure.fields import Fields
 from ..score import ScoreFit, ScoreStrategy
 from ..space import StateSpace
-from ..symmetry import Symmetry
 from .evidence import MobilityEvidence
 
 _READABLE = 6
@@ -172,9 +171,7 @@ class Mobility:
         convert = units.mobility_to_physical
         arrays = ("matrix", "standard_error", "replicas", "covariances")
         return replace(
-            self,
-            evidence=self.evidence.to_physical(convert),
-            **{name: convert(getattr(self, name)) for name in arrays},
+            self, evidence=self.evidence.to_physical(convert), **{name: convert(getattr(self, name)) for name in arrays}
         )
 
     def summary(self) -> str:
@@ -205,12 +202,10 @@ class Inference:
 
     @property
     def blocks(self) -> int:
-        """Number of blocks of time that errors come from."""
         return self.evidence.blocks
 
     @property
     def standard_error(self) -> Matrix:
-        """Sampling error of each entry, from leaving out blocks of time."""
         return jackknife(self.estimate, self.blocks)[1]
 
 
@@ -222,14 +217,7 @@ class ClosureFit:
     fields: Fields | None = None
 
     def with_evidence(self, **found: Any) -> "ClosureFit":
-        """Return the closure with more evidence."""
         return replace(self, mobility=replace(self.mobility, evidence=replace(self.mobility.evidence, **found)))
-
-    @property
-    def leaves_white_noise(self) -> bool:
-        """Whether white noise is what the current leaves over of the motion."""
-        closure = self.mobility.evidence.closure
-        return closure is not None and bool(closure.white)
 
 
 class ClosureStrategy(ABC):
@@ -260,11 +248,9 @@ class MobilityStrategy(ClosureStrategy):
         """Return Phi with the evidence for it."""
 
     def close(self, series: TimeSeries, score: ScoreFit, space: StateSpace, *, key: jax.Array) -> ClosureFit:
-        """Infer the mobility, with its errors."""
         return ClosureFit(estimate_mobility(series, score, self, space, key=key))
 
     def lift(self, phi: Matrix) -> Matrix:
-        """Make the symmetric part positive definite."""
         return lift_eigenvalues(phi)
 
 
@@ -284,20 +270,15 @@ def estimate_mobility(
             stacklevel=3,
         )
     replicas = np.array([strategy.lift(phi) for phi in bootstrap(found.estimate, found.blocks)])
+    states = lagged_moments(series.segments, series.segments, [0], found.blocks)
     return Mobility(
         lifted,
         found.standard_error,
         type(strategy).__name__,
         replicas + (lifted - strategy.lift(found.estimate(np.ones(found.blocks)))),
         replace(found.evidence, lifted_by=moved),
-        _covariances(series, space.symmetry, found.blocks),
+        bootstrap(OverWeights(lambda weights: space.symmetry.project(states.mean(weights)[:, 0])), found.blocks),
     )
-
-
-def _covariances(series: TimeSeries, symmetry: Symmetry, blocks: int) -> Float[np.ndarray, "replica var var"]:
-    """Covariances of the blocks that the replicas of Phi were drawn from."""
-    moments = lagged_moments(series.segments, series.segments, [0], blocks)
-    return bootstrap(OverWeights(lambda weights: symmetry.project(moments.mean(weights)[:, 0])), blocks)
 
 
 def lift_eigenvalues(phi: Matrix, floor: float = 1e-4) -> Matrix:

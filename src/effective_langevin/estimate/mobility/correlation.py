@@ -44,7 +44,6 @@ class QuadraticVariation(MobilityStrategy):
         checks.integer_at_least("lag", self.lag, 1)
 
     def infer(self, series: TimeSeries, score: ScoreFit, *, space: StateSpace, key: jax.Array) -> Inference:
-        """Second moments of increments at one lag."""
         groups = error_groups(series.segments, series.dt)
         estimate = self._at(self.lag, series, space, groups)
         if longest_lag(series.segments) >= 2 * self.lag:
@@ -97,17 +96,11 @@ class CorrelationFit(MobilityStrategy):
         checks.integer_at_least("lags", self.lags, self.degree + self.skip_zero)
 
     def infer(self, series: TimeSeries, score: ScoreFit, *, space: StateSpace, key: jax.Array) -> Inference:
-        """Least squares for the slope at the origin."""
         groups = error_groups(series.segments, series.dt)
         require_lag(series.segments, 2 * self.lags, advice=" Or use fewer `lags`.")
         moments = lagged_moments(series.segments, series.segments, np.arange(2 * self.lags + 1), groups)
-        steps = np.arange(1, self.lags + 1)
-        if self.skip_zero:
-            powers = steps[:, None] ** np.arange(self.degree + 1)
-            slope = np.linalg.pinv(powers)[1]
-        else:
-            powers = steps[:, None] ** np.arange(1, self.degree + 1)
-            slope = np.linalg.pinv(powers)[0]
+        powers = np.arange(1, self.lags + 1)[:, None] ** np.arange(int(not self.skip_zero), self.degree + 1)
+        slope = np.linalg.pinv(powers)[int(self.skip_zero)]
 
         def estimate(weights: np.ndarray, stride: int = 1) -> np.ndarray:
             correlation = moments.mean(weights)[:, : stride * self.lags + 1 : stride]
@@ -142,7 +135,6 @@ class LogCorrelation(MobilityStrategy):
         checks.integer_at_least("lag", self.lag, 1)
 
     def infer(self, series: TimeSeries, score: ScoreFit, *, space: StateSpace, key: jax.Array) -> Inference:
-        """Matrix logarithm of the propagator."""
         groups, blur = error_groups(series.segments, series.dt), score.noise_level**2
         require_lag(series.segments, 2 * self.lag)
         moments = lagged_moments(series.segments, series.segments, [0, self.lag, 2 * self.lag], groups)
@@ -156,7 +148,10 @@ class LogCorrelation(MobilityStrategy):
             return np.linalg.solve(correlation[0].T, correlation[steps].T).T
 
         def estimate(weights, steps: int = 1) -> Matrix:
-            rates = -_logarithm(propagator(weights, steps)) / (steps * self.lag * series.dt)
+            # The real part of the principal logarithm by eigenvalues, many times faster than `scipy.linalg.logm`.
+            values, vectors = np.linalg.eig(propagator(weights, steps))
+            logarithm = np.real(vectors * np.log(values.astype(complex)) @ np.linalg.inv(vectors))
+            rates = -logarithm / (steps * self.lag * series.dt)
             typical = np.median(np.real(np.linalg.eigvals(rates)))
             covariance = into @ space.symmetry.project(moments.mean(weights)[0]) @ into + blur * np.eye(len(frame))
             return space.symmetry.project(back @ (frame @ rates @ frame.T + typical * rest) @ covariance @ back)
@@ -183,9 +178,3 @@ def _increments(segment: Any, lag: int) -> Any:
 def _with_bias(estimate: Callable[..., Matrix], groups: int, coarser: Matrix) -> Inference:
     """The inference, with the change to twice the interval as the measure of what the interval costs."""
     return Inference.of(estimate, groups, discretisation_bias=coarser - estimate(np.ones(groups)))
-
-
-def _logarithm(matrix: Matrix) -> Matrix:
-    """Real part of the principal logarithm, by eigenvalues: many times faster than `scipy.linalg.logm`."""
-    values, vectors = np.linalg.eig(matrix)
-    return np.real(vectors * np.log(values.astype(complex)) @ np.linalg.inv(vectors))

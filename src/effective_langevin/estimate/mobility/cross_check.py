@@ -36,7 +36,9 @@ def cross_check(series: TimeSeries, score: ScoreFit, mobility: Mobility, space: 
     mobility at short times to agree on, and one that is constant in some direction has none there.
     """
     used = Estimate(mobility.method, series.dt, mobility.matrix, mobility.standard_error, mobility.discretisation_error)
-    if mobility.evidence.ballistic or not _spread_everywhere(series):
+    some = series.excerpt().segments[0]
+    spread = np.linalg.eigvalsh(np.cov(some.T).reshape(series.dimension, series.dimension))
+    if mobility.evidence.ballistic or not spread.min() > 1e-9 * spread.max():
         return Agreement((used,))
     beginning = _beginning(series)
     others = _estimates(beginning, score, space, known=used.estimator)
@@ -130,13 +132,6 @@ def _interleaved(segments: list[np.ndarray], every: int) -> list[np.ndarray]:
     """Every `every`-th sample, from each of the first samples on; only what is left alone is lost."""
     pieces = (segment[start::every] for segment in segments for start in range(every))
     return [piece for piece in pieces if len(piece) > 1]
-
-
-def _spread_everywhere(series: TimeSeries) -> bool:
-    """Whether the series varies in every direction."""
-    some = series.excerpt().segments[0]
-    spread = np.linalg.eigvalsh(np.cov(some.T).reshape(series.dimension, series.dimension))
-    return bool(spread.min() > 1e-9 * spread.max())
 
 
 def _disagreement(chosen: Estimate, others: list[Estimate]) -> str:

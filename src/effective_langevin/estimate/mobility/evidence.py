@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from ..._core.types import LagMatrices, Matrix, Vector
-from ...statistics.symmetry_test import SymmetryTest
+from ...statistics.resampling import SymmetryTest
 from ..closure.evidence import ClosureChoice, ClosureEvidence, HeldOutCheck, MemoryChoice
 
 _RECORDS = {"closure": ClosureEvidence, "choice": ClosureChoice, "memory": MemoryChoice, "held_out": HeldOutCheck}
@@ -94,7 +94,6 @@ class Estimate:
 
     @property
     def error(self) -> float:
-        """Norm of both errors."""
         return float(np.hypot(np.linalg.norm(self.standard_error), np.linalg.norm(self.discretisation_error)))
 
     def distance(self, other: "Estimate") -> float:
@@ -129,15 +128,6 @@ class Agreement:
 
 
 @dataclass(frozen=True, eq=False)
-class PartitionEvidence:
-    """Number of cells of the published recipe, mean rate correction, and its Stein matrix."""
-
-    cells: int
-    mean_correction: float
-    stein: Matrix
-
-
-@dataclass(frozen=True, eq=False)
 class MobilityEvidence:
     """Everything that was found about a mobility; None where an estimator does not look at it.
 
@@ -160,7 +150,6 @@ class MobilityEvidence:
     left_after_one_step: Vector | None = None
     antisymmetry_before_projection: float | None = None
     symmetry: SymmetryTest | None = None
-    partition: PartitionEvidence | None = None
     agreement: Agreement | None = None
     closure: ClosureEvidence | None = None
     choice: ClosureChoice | None = None
@@ -175,7 +164,6 @@ class MobilityEvidence:
 
     @property
     def noisy(self) -> bool:
-        """Whether measurement noise was found."""
         return self.measurement_noise is not None and bool(np.any(self.measurement_noise))
 
     @property
@@ -191,28 +179,20 @@ class MobilityEvidence:
 
     def to_physical(self, convert: ToPhysical) -> "MobilityEvidence":
         """Convert every mobility among the evidence to physical units."""
-        return replace(
-            self,
-            horizon=_convert(self.horizon, convert, "phi", "standard_error"),
-            discretisation_bias=None if self.discretisation_bias is None else convert(self.discretisation_bias),
-            agreement=self.agreement
-            and replace(
-                self.agreement,
-                estimates=tuple(
-                    _convert(e, convert, "phi", "standard_error", "discretisation_error")
-                    for e in self.agreement.estimates
-                ),
-            ),
-        )
+        agreement = self.agreement
+        if agreement:
+            matrices = ("phi", "standard_error", "discretisation_error")
+            estimates = tuple(_convert(estimate, convert, *matrices) for estimate in agreement.estimates)
+            agreement = replace(agreement, estimates=estimates)
+        horizon = _convert(self.horizon, convert, "phi", "standard_error")
+        return replace(_convert(self, convert, "discretisation_bias"), horizon=horizon, agreement=agreement)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data, ready for JSON, under flat names."""
-        nested = ("horizon", "symmetry", "partition", "agreement", *_RECORDS, "extra")
+        nested = ("horizon", "symmetry", "agreement", *_RECORDS, "extra")
         flat = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in nested}
-        for record in (self.horizon, self.partition):
-            flat |= (
-                {_HORIZON_KEYS.get(f.name, f.name): getattr(record, f.name) for f in fields(record)} if record else {}
-            )
+        if self.horizon:
+            flat |= {_HORIZON_KEYS.get(f.name, f.name): getattr(self.horizon, f.name) for f in fields(self.horizon)}
         if self.symmetry:
             flat |= {"symmetry_distance": self.symmetry.distance, "symmetry_chance": self.symmetry.chance}
         if self.agreement:
@@ -223,15 +203,11 @@ class MobilityEvidence:
 
     @classmethod
     def from_dict(cls, state: Mapping[str, Any]) -> "MobilityEvidence":
-        """Undo `to_dict`."""
         renamed = {_HORIZON_KEYS.get(f.name, f.name): f.name for f in fields(HorizonEvidence)}
-        known = {*renamed, *(f.name for f in (*fields(cls), *fields(PartitionEvidence)))}
-        known |= {"symmetry_distance", "symmetry_chance", "disagreement"}
+        known = {*renamed, *(f.name for f in fields(cls)), "symmetry_distance", "symmetry_chance", "disagreement"}
         nested: dict[str, Any] = {"extra": {k: v for k, v in state.items() if k not in known}}
         if "horizon_rule" in state:
             nested["horizon"] = _read(HorizonEvidence, {renamed[k]: v for k, v in state.items() if k in renamed})
-        if "cells" in state:
-            nested["partition"] = _read(PartitionEvidence, state)
         if "symmetry_distance" in state:
             nested["symmetry"] = SymmetryTest(state["symmetry_distance"], state["symmetry_chance"])
         if "agreement" in state:
@@ -242,7 +218,6 @@ class MobilityEvidence:
         return replace(_read(cls, outer), **nested)
 
     def summary(self) -> str:
-        """Say in a few lines how the mobility was found."""
         lines = [f"Errors from {self.blocks} blocks of time."]
         if self.horizon:
             rules = {

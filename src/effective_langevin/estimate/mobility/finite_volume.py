@@ -16,9 +16,8 @@ from ..partition import grow_tree
 from ..score import ScoreFit
 from ..score.calibration import perturbed, stein_matrix
 from ..space import StateSpace
-from ..symmetry import Symmetry
 from .base import Inference, MobilityStrategy
-from .evidence import MobilityEvidence, PartitionEvidence
+from .evidence import MobilityEvidence
 
 
 @dataclass(frozen=True)
@@ -58,7 +57,6 @@ class FiniteVolume(MobilityStrategy):
         checks.one_of("correction", self.correction, ("none", "per-state", "global"))
 
     def infer(self, series: TimeSeries, score: ScoreFit, *, space: StateSpace, key: jax.Array) -> Inference:
-        """Perturb, partition, count, correct, solve."""
         samples = series.stacked().astype(np.float32)
         y = perturbed(samples, score.spread, key=keys.named(key, "labels"))
         min_mass = self.min_mass if self.cells is None else None
@@ -70,28 +68,23 @@ class FiniteVolume(MobilityStrategy):
         derivative = tree.centroids.T @ (rate_matrix(counts, series.dt, factors) @ (weights[:, None] * tree.centroids))
         stein = stein_matrix(score.function.over, samples, score.spread, key=keys.named(key, "stein"))
         phi = space.symmetry.project(np.linalg.solve(stein.T, derivative.T).T)
-        estimate, blocks = self._by_block(labels, tree.centroids, factors, stein, series, space.symmetry)
-        partition = PartitionEvidence(tree.cells, float(weights @ factors), stein)
-        return Inference(phi, estimate, MobilityEvidence(blocks=blocks, partition=partition))
+        # X Q diag(pi) X^T is < (c(t+h) - c(t)) kappa c(t)^T > / h of the quantised series, a mean over its blocks.
+        blocks = error_groups(series.segments, series.dt)
+        quantised = [tree.centroids[piece] for piece in labels]
+        corrected = [factors[piece, None] * tree.centroids[piece] for piece in labels]
+        moments = lagged_moments(quantised, corrected, [0, 1], blocks)
+
+        def estimate(weights: np.ndarray) -> Matrix:
+            now, later = moments.mean(weights)
+            return space.symmetry.project(np.linalg.solve(stein.T, (later - now).T / series.dt).T)
+
+        extra = {"cells": tree.cells, "mean_correction": float(weights @ factors), "stein": stein.tolist()}
+        return Inference(phi, estimate, MobilityEvidence(blocks=blocks, extra=extra))
 
     def lift(self, phi: Matrix) -> Matrix:
         """The published shift of the symmetric part by |lambda_min| + 5e-4, entering drift and noise alike."""
         least = np.linalg.eigvalsh(0.5 * (phi + phi.T)).min()
         return phi if least > 0 else phi + (abs(least) + 5e-4) * np.eye(len(phi))
-
-    @staticmethod
-    def _by_block(labels, centroids, factors, stein, series: TimeSeries, symmetry: Symmetry):
-        """X Q diag(pi) X^T is < (c(t+h) - c(t)) kappa c(t)^T > / h of the quantised series, a mean over its blocks."""
-        groups = error_groups(series.segments, series.dt)
-        quantised = [centroids[piece] for piece in labels]
-        corrected = [factors[piece, None] * centroids[piece] for piece in labels]
-        moments = lagged_moments(quantised, corrected, [0, 1], groups)
-
-        def estimate(weights) -> Matrix:
-            now, later = moments.mean(weights)
-            return symmetry.project(np.linalg.solve(stein.T, (later - now).T / series.dt).T)
-
-        return estimate, groups
 
 
 def count_transitions(labels: Sequence[np.ndarray], cells: int) -> sp.csc_array:

@@ -41,7 +41,6 @@ class Combination:
 
     @property
     def error(self) -> float:
-        """Root of the estimated mean square error."""
         return float(np.sqrt(self.sampling + self.trend + self.quadrature))
 
     @property

@@ -86,7 +86,6 @@ class IntegratedResponse(MobilityStrategy):
             checks.integer_at_least("lags", self.lags, 6)
 
     def supports(self, space: StateSpace) -> bool:
-        """Any space."""
         return True
 
     def check(self, series: TimeSeries) -> None:
@@ -94,14 +93,14 @@ class IntegratedResponse(MobilityStrategy):
         require_lag(series.segments, 3, advice=" `el.QuadraticVariation()` needs pairs of samples only.")
 
     def infer(self, series: TimeSeries, score: ScoreFit, *, space: StateSpace, key: jax.Array) -> Inference:
-        """The score on the data, then what follows from both."""
         at_clean = score.resolved or not classify_short_times(series.segments).ballistic
-        scores = along(
-            series,
-            score.function.over
-            if at_clean
-            else lambda x: smoothed_score(score, x, space.symmetry, _key_for(x, key, series)),
-        )
+
+        def smoothed(x: Samples) -> Samples:
+            # Another key for each block that is read, told by its numbers.
+            own = jax.random.fold_in(key, zlib.crc32(np.ascontiguousarray(x).data)) if series.is_lazy else key
+            return smoothed_score(score, x, space.symmetry, own)
+
+        scores = along(series, score.function.over if at_clean else smoothed)
         found = self.infer_from(series, scores, space, score.spread, at_clean)
         if found.evidence.horizon and (doubt := found.evidence.horizon.doubt()):
             warnings.warn(doubt, EstimateWarning, stacklevel=4)
@@ -179,11 +178,6 @@ def along(series: TimeSeries, function: Callable[[Samples], Samples]) -> list[An
     return np.split(function(series.stacked()), np.cumsum([len(s) for s in series.segments])[:-1])
 
 
-def _key_for(x: Samples, key: jax.Array, series: TimeSeries) -> jax.Array:
-    """Return the key of the noise: another for each block that is read, told by its numbers."""
-    return jax.random.fold_in(key, zlib.crc32(np.ascontiguousarray(x).data)) if series.is_lazy else key
-
-
 def smoothed_score(score: ScoreFit, x: Samples, symmetry: Symmetry, key: jax.Array) -> Samples:
     """Mean of the score at x + noise and, through the mirror of the symmetry, at x - noise.
 
@@ -224,11 +218,15 @@ def _doubts(clean: "Combined", phi: Callable[[np.ndarray], Matrix]) -> np.ndarra
     assert isinstance(moments, Moments)
 
     def excess_at_lag_zero(weights: np.ndarray) -> np.ndarray:
-        found = _excess_at_lag_zero(moments, symmetry, weights, for_each(phi, weights))
-        return np.diagonal(found, axis1=-2, axis2=-1)
+        change, integral, _ = moments.curves(weights, symmetry)
+        drop = integral[..., 1, :, :, :] @ symmetry.blocks(for_each(phi, weights)) - change[..., 1, :, :, :]
+        return np.diagonal(symmetry.joined(drop, clean.by_horizon.shape[-1]), axis1=-2, axis2=-1)
 
     excess, error = jackknife(OverWeights(excess_at_lag_zero), moments.groups)
-    doubt = signs_of_doubt(excess, np.hypot(error, np.diagonal(_first_step_error(clean))), moments.groups)
+    # How much of C(0) - C(h) the quadrature may have missed.
+    coarse = moments.phi_by_horizon(np.ones(moments.groups), symmetry, 0, 2)
+    missed = moments.dt * np.abs(quadrature_error(clean.by_horizon, coarse)[0])
+    doubt = signs_of_doubt(excess, np.hypot(error, np.diagonal(missed)), moments.groups)
     memory, error = jackknife(OverWeights(lambda weights: _memory(moments.correlation.mean(weights))), moments.groups)
     return np.where(doubt * memory > _WITNESS * error, excess, 0.0)
 
@@ -260,8 +258,7 @@ class Combined:
     def of(cls, moments: "Moments | CircleMoments", symmetry: Symmetry, first: int) -> "Combined":
         tau, everything = moments.tau[first:], np.ones(moments.groups)
         fine, coarse = (moments.phi_by_horizon(everything, symmetry, first, stride) for stride in (1, 2))
-        estimate = OverWeights(lambda weights: moments.phi_by_horizon(weights, symmetry, first))
-        others = left_out(estimate, moments.finer)
+        others = left_out(OverWeights(lambda w: moments.phi_by_horizon(w, symmetry, first)), moments.finer)
         return cls(moments, symmetry, first, fine, select_combination(fine, others, coarse, cls.candidates(tau)))
 
     @staticmethod
@@ -271,7 +268,6 @@ class Combined:
 
     @property
     def horizons(self) -> OverWeights:
-        """Phi(T) for any weighting of the blocks of time."""
         return OverWeights(lambda weights: self.moments.phi_by_horizon(weights, self.symmetry, self.start))
 
     @property
@@ -289,12 +285,8 @@ class Combined:
         """Return Phi(T) with its errors, how they were combined, and how that does on parts held out."""
         size = float(np.linalg.norm(np.tensordot(self.combination.weights, self.by_horizon, 1)))
         tau = self.moments.tau[self.start :]
-        (held_out,) = held_out_error(
-            self.horizons,
-            self.moments.groups,
-            [self.combination.weights],
-            unbiased=self.candidates(tau)[-1][1],
-        )
+        chosen, unbiased = [self.combination.weights], self.candidates(tau)[-1][1]
+        (held_out,) = held_out_error(self.horizons, self.moments.groups, chosen, unbiased)
         horizon = HorizonEvidence(
             horizons=tau[1:],
             phi=self.by_horizon,
@@ -304,19 +296,6 @@ class Combined:
             **self.combination.evidence(size),
         )
         return {"horizon": horizon, "discretisation_bias": self.combination.bias}
-
-
-def _excess_at_lag_zero(moments: Moments, symmetry: Symmetry, weights: np.ndarray, phi: Matrix) -> Matrix:
-    """C(0) less what Phi makes of C(h): the covariance of noise that is new in every sample."""
-    change, integral, _ = moments.curves(weights, symmetry)
-    drop = integral[..., 1, :, :, :] @ symmetry.blocks(phi) - change[..., 1, :, :, :]
-    return symmetry.joined(drop, phi.shape[-1])
-
-
-def _first_step_error(clean: Combined) -> Matrix:
-    """How much of C(0) - C(h) the quadrature may have missed."""
-    coarse = clean.moments.phi_by_horizon(np.ones(clean.moments.groups), clean.symmetry, 0, 2)
-    return clean.moments.dt * np.abs(quadrature_error(clean.by_horizon, coarse)[0])
 
 
 def _before_projection(infer, moments: Moments, symmetry: Symmetry) -> float | None:

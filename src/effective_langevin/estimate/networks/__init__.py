@@ -1,26 +1,7 @@
 """Network architectures: frozen descriptions that build networks, functions of one state."""
 
-from .combined import OnCircles, Residual, Sum
 from .forms import freeze, scale
-from .grid import OnGrid
 from .mlp import MLP, Layers
-from .network import AbstractNetwork, NetworkStrategy
+from .network import AbstractNetwork, NetworkStrategy, OnCircles, OnGrid, Residual, Sum
 from .storage import describe_network, rebuild_network
 from .unet import UNet, UNet1D
-
-__all__ = [
-    "MLP",
-    "AbstractNetwork",
-    "Layers",
-    "NetworkStrategy",
-    "OnCircles",
-    "OnGrid",
-    "Residual",
-    "Sum",
-    "UNet",
-    "UNet1D",
-    "describe_network",
-    "freeze",
-    "rebuild_network",
-    "scale",
-]

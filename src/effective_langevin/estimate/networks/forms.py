@@ -21,9 +21,8 @@ from ...execution.flat import FlatUNet
 from ...execution.grid import OnCorners
 from ...execution.lowering import absorb_matrix, lower
 from ...execution.modal import ModalUNet
-from .combined import OnCircles, Residual, Sum
-from .grid import OnGrid
 from .mlp import Layers
+from .network import OnCircles, OnGrid, Residual, Sum
 from .unet import UNet
 
 Batch = Float[Array, "batch var"]
@@ -61,19 +60,9 @@ def _write_out(form: type[FlatUNet] | type[ModalUNet], network: UNet, dimension:
     return jax.tree.map(lambda array: array.astype(dtype), form.of(network, dimension))
 
 
-@lower.register
-def _(network: OnGrid, dimension: int, low_precision: bool = False) -> OnCorners:
-    return OnCorners.of(network.values, network.periods)
-
-
-@lower.register
-def _(network: Residual, dimension: int, low_precision: bool = False) -> Residual:
-    return Residual(network.linear, lower(network.network, dimension, low_precision))
-
-
-@lower.register
-def _(network: Sum, dimension: int, low_precision: bool = False) -> Sum:
-    return Sum(tuple(lower(part, dimension, low_precision) for part in network.networks))
+lower.register(OnGrid, lambda network, size, low=False: OnCorners.of(network.values, network.periods))
+lower.register(Residual, lambda network, size, low=False: Residual(network.linear, lower(network.network, size, low)))
+lower.register(Sum, lambda network, size, low=False: Sum(tuple(lower(part, size, low) for part in network.networks)))
 
 
 @absorb_matrix.register

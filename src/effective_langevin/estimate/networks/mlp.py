@@ -42,23 +42,10 @@ class MLP:
         object.__setattr__(self, "hidden", checks.integers_at_least("hidden", self.hidden, 1))
 
     def build(self, dimension: int, *, key: jax.Array, inputs: int | None = None, outputs: int = 1) -> Layers:
-        """Draw fresh weights.
+        """Draw fresh weights for states of that dimension.
 
-        Parameters
-        ----------
-        dimension : int
-            Number of variables, the length of the output.
-        key : jax.Array
-            Random key of the weights.
-        inputs : int, optional
-            Length of the input where it is not that of the output, such as cos and sin of angles.
-        outputs : int, default 1
-            Number of vectors of that dimension that the network returns, one after the other.
-
-        Returns
-        -------
-        Layers
-            The network, a function of one state.
+        `inputs` is the length of the input where it is another one, such as cos and sin of angles; `outputs` is the
+        number of vectors of that dimension that the network returns, one after the other.
         """
         sizes = (inputs or dimension, *self.hidden, outputs * dimension)
         keys = jax.random.split(key, len(sizes) - 1)

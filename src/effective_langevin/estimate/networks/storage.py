@@ -8,10 +8,8 @@ import jax
 import jax.numpy as jnp
 
 from ..._core.errors import ModelFileError
-from .combined import OnCircles, Residual, Sum
-from .grid import OnGrid
 from .mlp import MLP, Layers
-from .network import AbstractNetwork
+from .network import AbstractNetwork, OnCircles, OnGrid, Residual, Sum
 from .unet import UNet, UNet1D
 
 
@@ -25,9 +23,10 @@ def describe_network(network: AbstractNetwork) -> dict[str, Any]:
 
 def rebuild_network(description: dict[str, Any], dimension: int) -> AbstractNetwork:
     """Return a network of a stored shape, with weights that still have to be filled in."""
-    settings = {name: tuple(value) if isinstance(value, list) else value for name, value in description.items()}
-    del settings["kind"]
-    return _KINDS[description["kind"]].rebuild(settings, dimension)
+    settings: dict[str, Any] = {
+        n: tuple(value) if isinstance(value, list) else value for n, value in description.items()
+    }
+    return _KINDS[settings.pop("kind")].rebuild(settings, dimension)
 
 
 class _Kind(NamedTuple):
@@ -44,9 +43,8 @@ def _further_outputs(outputs: int, inputs: int) -> dict[str, int]:
 
 
 def _build(kind: Any, settings: dict[str, Any], dimension: int) -> AbstractNetwork:
-    further = {"outputs": settings["outputs"]} if "outputs" in settings else {}
-    own = {name: value for name, value in settings.items() if name != "outputs"}
-    return kind(**own).build(dimension, key=jax.random.key(0), **further)
+    outputs = settings.pop("outputs", 1)
+    return kind(**settings).build(dimension, key=jax.random.key(0), outputs=outputs)
 
 
 def _rebuild_on_circles(settings: dict[str, Any], dimension: int) -> OnCircles:

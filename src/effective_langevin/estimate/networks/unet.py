@@ -149,21 +149,9 @@ class UNet1D:
         checks.one_of("normalization", self.normalization, ("batch", "none"))
 
     def build(self, dimension: int, *, key: jax.Array, outputs: int = 1) -> UNet:
-        """Draw fresh weights; the last layer starts at zero.
+        """Draw fresh weights for states of that dimension; the last layer starts at zero.
 
-        Parameters
-        ----------
-        dimension : int
-            Number of variables: `channels` times the number of points.
-        key : jax.Array
-            Random key of the weights.
-        outputs : int, default 1
-            Number of vectors of that dimension that the network returns, one after the other.
-
-        Returns
-        -------
-        UNet
-            The network, a function of one state.
+        `outputs` is the number of vectors of that dimension that the network returns, one after the other.
         """
         points, rest = divmod(dimension, self.channels)
         if rest or points < 2 ** len(self.multipliers):

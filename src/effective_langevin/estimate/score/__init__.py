@@ -8,18 +8,3 @@ from .fit_score import ScoreFit, ScoreStrategy, estimate_score
 from .gaussian import Gaussian
 from .kgmm import KGMM
 from .score import Score
-
-__all__ = [
-    "KGMM",
-    "MLP",
-    "DenoisingScore",
-    "Extrapolated",
-    "Gaussian",
-    "LearnedScore",
-    "Score",
-    "ScoreEvidence",
-    "ScoreFit",
-    "ScoreStrategy",
-    "UNet1D",
-    "estimate_score",
-]

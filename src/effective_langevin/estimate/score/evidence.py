@@ -73,7 +73,6 @@ class ScoreEvidence:
         return _with_sequences(list, {name: value for name, value in values.items() if value is not None}) | extra
 
     def summary(self) -> str:
-        """Return one line for each thing that was found."""
         lines = []
         if choice := self.noise_level_choice:
             lines.append(f"smoothing width chosen among {', '.join(f'{level:g}' for level in choice.noise_level)}")

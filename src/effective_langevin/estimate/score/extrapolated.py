@@ -39,6 +39,7 @@ class Extrapolated(ScoreStrategy):
     """
 
     score: Any = field(default_factory=KGMM)
+    calibrate = False
 
     def __post_init__(self):
         checks.offers("score", self.score, "learn", "KGMM() or DenoisingScore()")
@@ -46,13 +47,7 @@ class Extrapolated(ScoreStrategy):
             raise checks.refused("score", "a score with a smoothing width, such as KGMM()", self.score)
 
     @property
-    def calibrate(self) -> bool:
-        """Never: see above."""
-        return False
-
-    @property
     def narrowest(self) -> float:
-        """That of the score that is extrapolated."""
         return self.score.narrowest
 
     def learn(self, train: Samples, held_out: Samples, *, space: StateSpace, key: jax.Array) -> LearnedScore:

@@ -139,7 +139,8 @@ def estimate_score(
     parts = series.split()
     moving, unit = {}, None
     if velocities:
-        unit = _velocity_unit(series, space)
+        velocity = np.concatenate(differentiate(series.segments, series.dt))
+        unit = np.sqrt(np.diagonal(space.symmetry.project(velocity.T @ velocity / len(velocity))))
         moving = {"velocities": [np.concatenate(differentiate(part.segments, part.dt)) / unit for part in parts]}
         parts = [part.with_segments(trim(part.segments)) for part in parts]
     train, held_out = (part.stacked_rows(np.float32) for part in parts)
@@ -225,12 +226,6 @@ def _calibrate_velocities(
     covariance = back @ space.symmetry.project(covariance_matrix(y)) @ back
     linear = -0.5 * (carried + carried.T) @ np.linalg.inv(covariance) @ back / unit[:, None]
     return score.with_linear(np.concatenate([np.zeros_like(linear), linear]))
-
-
-def _velocity_unit(series: TimeSeries, space: StateSpace) -> Vector:
-    """Return the size of the velocity of each variable, the same for variables that the symmetry makes equal."""
-    velocity = np.concatenate(differentiate(series.segments, series.dt))
-    return np.sqrt(np.diagonal(space.symmetry.project(velocity.T @ velocity / len(velocity))))
 
 
 def _find_restoring_map(score: Score, level: float, samples: Samples, space: StateSpace, *, key: jax.Array) -> Matrix:

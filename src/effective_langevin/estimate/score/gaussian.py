@@ -40,16 +40,10 @@ class Gaussian(ScoreStrategy):
     calibrate: bool = False
     reads_blocks = True
 
-    @property
-    def narrowest(self) -> float:
-        """Infinite: the noise is the same in all directions."""
-        return np.inf
-
     def __post_init__(self):
         checks.non_negative_number("noise_level", self.noise_level)
         checks.instance_of("calibrate", self.calibrate, (bool,))
 
     def learn(self, train: Samples, held_out: Samples, *, space: StateSpace, key: jax.Array) -> LearnedScore:
-        """Invert the covariance of all samples."""
         covariance = space.symmetry.project(covariance_matrix(joined([train, held_out]), self.noise_level))
         return LearnedScore(Score.linear(np.linalg.inv(covariance)), self.noise_level)

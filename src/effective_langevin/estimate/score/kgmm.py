@@ -98,7 +98,6 @@ class KGMM(ScoreStrategy):
         checks.instance_of("calibrate", self.calibrate, (bool,))
 
     def supports(self, space: StateSpace) -> bool:
-        """Support lines alone, or one or two angles alone."""
         return not space.angles or len(space.angles) == space.dimension <= circular_density.MOST_ANGLES
 
     def learn(self, train: Samples, held_out: Samples, *, space: StateSpace, key: jax.Array) -> LearnedScore:
@@ -178,7 +177,6 @@ class CellScores:
     sampling_error: float
 
     def arrays(self, unit: float) -> tuple[jax.Array, ...]:
-        """Return centres, scores in this unit, and weights."""
         return tuple(jnp.asarray(a, jnp.float32) for a in (self.centres, self.scores / unit, self.weights))
 
 
@@ -265,14 +263,11 @@ class WeightedCells:
     """Mean squared error over cells, each counted by its population; every step sees all cells."""
 
     def batches(self, data, steps: int, *, key: jax.Array):
-        """Return nothing but the number of each step."""
         return jnp.arange(steps)
 
     def loss(self, network, data, batch):
-        """Return the weighted error."""
         centres, scores, weights = data
         return jnp.sum(weights[:, None] * (evaluate_batch(network, centres) - scores) ** 2)
 
     def held_out_loss(self, network, held_out):
-        """Return the same on other cells."""
         return self.loss(network, held_out, None)

@@ -8,7 +8,7 @@ smoothing width sigma for all directions. In x the noise has covariance sigma^2 
 
 import numpy as np
 
-from ..._core.types import Matrix, Samples, Vector
+from ..._core.types import Matrix, Samples
 from ...data.lazy import Rows, rows_at_once
 
 _BLOCK = 1 << 16
@@ -37,18 +37,16 @@ def power(matrix: Matrix, exponent: float, least: float = 0.0) -> Matrix:
     return vectors * np.maximum(values, max(least, 1e-12 * values.max())) ** exponent @ vectors.T
 
 
-def covariance_matrix(samples: Samples, noise_level: float = 0.0) -> Matrix:
+def covariance_matrix(samples: Samples | Rows, noise_level: float = 0.0) -> Matrix:
     """Return the covariance of samples perturbed by independent noise of that width."""
-    size, mean = samples.shape[1], _mean(samples)
+    size = samples.shape[1]
+    if isinstance(samples, Rows):
+        mean = np.sum([part.sum(axis=0, dtype=float) for part in samples.blocks()], axis=0) / len(samples)
+    else:
+        mean = samples.mean(axis=0, dtype=float)
     total = np.zeros((size, size))
     block = rows_at_once(samples, _BLOCK)
     for i in range(0, len(samples), block):
         centred = samples[i : i + block] - mean
         total += centred.T @ centred
     return total / len(samples) + noise_level**2 * np.eye(size)
-
-
-def _mean(samples: Samples | Rows) -> Vector:
-    if not isinstance(samples, Rows):
-        return samples.mean(axis=0, dtype=float)
-    return np.sum([block.sum(axis=0, dtype=float) for block in samples.blocks()], axis=0) / len(samples)

@@ -39,7 +39,6 @@ class Score(Batched):
 
     @classmethod
     def linear(cls, precision: Matrix) -> "Score":
-        """Return the Gaussian score -precision x."""
         size = len(precision)
         return cls(jnp.asarray(precision, jnp.float32), jnp.eye(size), jnp.zeros(size), jnp.zeros(size))
 
@@ -58,7 +57,6 @@ class Score(Batched):
 
     @classmethod
     def learned(cls, network: Callable, precision: Matrix, low: Vector, high: Vector) -> "Score":
-        """Return the score given by a network within the box [low, high]."""
         fixed, start, stop = (jnp.asarray(a, jnp.float32) for a in (precision, low, high))
         return cls(fixed, jnp.eye(len(low)), start, stop, network)
 
