@@ -125,8 +125,8 @@ def _draw(samples: Samples, key: jax.Array) -> jax.Array:
 
 def score_matching_loss(score: Score, samples, key, units: Matrix | None = None) -> np.ndarray:
     """|s|^2 / 2 + div s at each sample, or |C s|^2 / 2 + div C^2 s in `units` C."""
-    units = jnp.eye(samples.shape[1]) if units is None else jnp.asarray(units, jnp.float32)
-    return np.asarray(_loss_by_sample(score, pad_rows(np.asarray(samples)), units, key), float)[: len(samples)]
+    matrix = jnp.asarray(np.eye(samples.shape[1]) if units is None else units, jnp.float32)
+    return np.asarray(_loss_by_sample(score, pad_rows(np.asarray(samples)), matrix, key), float)[: len(samples)]
 
 
 @soon_compiled
