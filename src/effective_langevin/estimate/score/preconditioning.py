@@ -37,7 +37,7 @@ def power(matrix: Matrix, exponent: float, least: float = 0.0) -> Matrix:
     return vectors * np.maximum(values, max(least, 1e-12 * values.max())) ** exponent @ vectors.T
 
 
-def covariance_matrix(samples: Samples, noise_level: float = 0.0) -> Matrix:
+def covariance_matrix(samples: Samples | Rows, noise_level: float = 0.0) -> Matrix:
     """Return the covariance of samples perturbed by independent noise of that width."""
     size, mean = samples.shape[1], _mean(samples)
     total = np.zeros((size, size))
@@ -46,6 +46,16 @@ def covariance_matrix(samples: Samples, noise_level: float = 0.0) -> Matrix:
         centred = samples[i : i + block] - mean
         total += centred.T @ centred
     return total / len(samples) + noise_level**2 * np.eye(size)
+
+
+def cross_moment(a: Samples | Rows, b: Samples | Rows) -> Matrix:
+    """< a b^T > over rows side by side."""
+    if not isinstance(a, Rows):
+        return np.asarray(a).T @ np.asarray(b) / len(a)
+    total = np.zeros((a.shape[1], b.shape[1]))
+    for i in range(0, len(a), a.block):
+        total += a[i : i + a.block].T.astype(float) @ b[i : i + a.block]
+    return total / len(a)
 
 
 def _mean(samples: Samples | Rows) -> Vector:
