@@ -35,7 +35,7 @@ from ..space import StateSpace
 from ..symmetry import Symmetry
 from .angles import CircleMoments, infer_effective_of_angles
 from .ballistic import infer_effective
-from .base import Inference, MobilityStrategy
+from .base import Inference, MobilityStrategy, times_of
 from .evidence import HorizonEvidence
 from .horizon_selection import Combination, candidate_weights, held_out_error, quadrature_error, select_combination
 from .responses import Moments
@@ -117,7 +117,7 @@ class IntegratedResponse(MobilityStrategy):
         if space.angles:
             return self._of_angles(series, scores, space)
         symmetry = space.symmetry
-        times, regime = integral_times(series.segments, series.dt), classify_short_times(series.segments)
+        times, regime = times_of(series), classify_short_times(series.segments)
         lags = self.choose_lags(series, times, regime.ballistic)
         moments = Moments.of(series, scores, lags, error_groups(series.segments, series.dt, times), at_clean)
         if not regime.ballistic:
@@ -308,9 +308,8 @@ class Combined:
 
 def _excess_at_lag_zero(moments: Moments, symmetry: Symmetry, weights: np.ndarray, phi: Matrix) -> Matrix:
     """C(0) less what Phi makes of C(h): the covariance of noise that is new in every sample."""
-    change, integral, _ = moments.curves(weights, symmetry)
-    drop = integral[..., 1, :, :, :] @ symmetry.blocks(phi) - change[..., 1, :, :, :]
-    return symmetry.joined(drop, phi.shape[-1])
+    change, integral = moments.first_step(weights, symmetry)
+    return symmetry.joined(integral @ symmetry.blocks(phi) - change, phi.shape[-1])
 
 
 def _first_step_error(clean: Combined) -> Matrix:
