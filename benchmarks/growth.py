@@ -24,6 +24,9 @@ def run(quick: bool) -> Report:
         report.promise("fit of a 1e7 x 8 series: memory", "<= 4 GB", f"{memory / 1024:.2f} GB", memory <= 4096)
         exponent = last.sizes.get("slope_of_last_decade", np.inf)
         report.promise("fit of a 1e7 x 8 series: exponent in samples", "<= 1.05", f"{exponent:.2f}", exponent <= 1.05)
+    wide = report.find("fit, 1e5 samples", "dimension = 128")
+    if wide is not None and wide.seconds:
+        report.promise("fit of a 1e5 x 128 series", "<= 60 s", f"{wide.seconds:.0f} s", wide.seconds <= 60)
     return report
 
 

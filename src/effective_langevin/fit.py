@@ -31,6 +31,7 @@ from .estimate.mobility.cross_check import cross_check
 from .estimate.score import KGMM, DenoisingScore, Gaussian, ScoreFit, ScoreStrategy, estimate_score
 from .estimate.space import StateSpace
 from .estimate.symmetry import NoSymmetry, Symmetry, check_symmetry
+from .execution.blas import one_blas_thread
 from .execution.compilation import note_shape, with_room
 from .held_out import LEAST_INDEPENDENT, Trials, check_by_forecasts, count_independent
 from .memory import Memory, as_memory, check_memory, choose_memory, closure_with, name_memory, remember, units_of
@@ -148,6 +149,7 @@ def fit(
     with (
         progress.shown() if show_progress else nullcontext(),
         checkpoints.kept_in(checkpoint) if checkpoint else nullcontext(),
+        one_blas_thread,
         singular_refused(forced or _tails_of(diagnosis)),
     ):
         checked = check_held_out, compare_estimators
@@ -243,7 +245,10 @@ def _diagnose(series: TimeSeries, check: str) -> tuple[Diagnosis | None, str]:
         return None, ""
     reasons, advice, diagnosis = find_unsuited(series), "", None
     if not (reasons and check == "error"):
-        with suppress(DataError):  # too short or too fragmented for a diagnosis: the fit says what it needs
+        with (
+            one_blas_thread,
+            suppress(DataError),
+        ):  # too short or too fragmented for a diagnosis: the fit says what it needs
             diagnosis = diagnose(embed_angles(series))
     if diagnosis and (finding := diagnosis.finding("stationarity")).level == "stop":
         reasons, advice = [*reasons, finding.meaning], finding.advice

@@ -143,9 +143,8 @@ def test_the_response_of_a_linear_process_is_integrated_exactly_at_any_interval(
 
 def test_a_slow_response_is_integrated_too():
     """A rate of zero: the integral of a constant is its value times the time."""
-    exponentials = Exponentials(np.zeros(1), np.ones((2, 1)), np.ones((1, 2)), np.array(True))
-    value, integral = exponentials.at(np.array([0.0, 2.0]), 1)
-    np.testing.assert_allclose(value[:, 0, 0], 1)
+    exponentials = Exponentials(np.zeros(1), np.ones((1, 1)), np.ones((1, 1)), np.array(True))
+    integral = integrated_along(np.ones((2, 1, 1)), np.array([0.0, 2.0]), exponentials, np.eye(1))
     np.testing.assert_allclose(integral[:, 0, 0], [0, 2])
 
 

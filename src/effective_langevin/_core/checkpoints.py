@@ -3,7 +3,7 @@
 A stage asks `checkpoint = checkpoints.of(settings, arrays)`, continues from `checkpoint.restored(state)` and calls
 `checkpoint.keep(state, notes)` as it goes. Nothing is kept unless a front end has opened a folder with
 `checkpoints.kept_in(folder)`. The file is named by a digest of settings and arrays: work is only ever continued with
-exactly the data, seed and options it was begun with.
+exactly the data, seed and options it was begun with. Arrays that are read by `blocks` are read once for that.
 """
 
 import hashlib
@@ -107,7 +107,10 @@ def of(settings: Any, arrays: Any) -> Iterator[Checkpoint]:
 def digest(settings: Any, arrays: Any) -> str:
     """Return a digest of what a piece of work is defined by; settings are told apart by how they are shown."""
     found = hashlib.blake2b(repr(settings).encode(), digest_size=8)
-    for leaf in jax.tree.leaves(arrays):
+    leaves = (
+        part for leaf in jax.tree.leaves(arrays) for part in (leaf.blocks() if hasattr(leaf, "blocks") else [leaf])
+    )
+    for leaf in leaves:
         is_key = jax.numpy.issubdtype(leaf.dtype, jax.dtypes.prng_key)
         array = np.asarray(jax.random.key_data(leaf) if is_key else leaf)
         found.update(f"{array.shape}{array.dtype}".encode())

@@ -9,6 +9,7 @@ import numpy as np
 
 from .._core.format import listed, measured, percent
 from .._core.timeunits import SECONDS, canonical
+from ..execution.batches import on_all_cores
 from ..statistics.resampling import FALSE_ALARM
 from ..statistics.spectral_lines import FIRST, WIDTH, equal_windows, find_peaks, is_steady
 from . import thresholds
@@ -41,15 +42,20 @@ def find_lines(moments: SeriesMoments) -> tuple[list[Line] | None, float]:
     duration = len(windows[0]) * series.dt
     if len(windows[0]) < 2 * WIDTH:
         return None, duration
-    lines, chance = [], FALSE_ALARM / (2 * series.dimension)
+    chance = FALSE_ALARM / (2 * series.dimension)
     calendar = calendar_bins(duration, len(windows[0]), series.time_unit)
-    for i in range(series.dimension):
+
+    def find(i: int) -> list[Line]:
+        lines = []
         for of_square in (False, True):
             samples = [np.square(w[:, i]) if of_square else w[:, i] for w in windows]
             for peak in find_peaks(samples, chance, calendar):
                 period = 2 * duration / peak.position
                 steady = is_steady(samples, period / series.dt, peak.height)
                 lines.append(Line(i, of_square, period, 0.5 * period**2 / duration, peak.share, steady))
+        return lines
+
+    lines = [line for found in on_all_cores(find, range(series.dimension)) for line in found]
     return sorted(without_overtones(lines), key=lambda line: -line.share), duration
 
 

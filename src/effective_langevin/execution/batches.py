@@ -15,6 +15,8 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from .blas import one_blas_thread
+
 _CACHED = 1 << 11
 _FEWEST, _MOST = 64, 256
 _FEW = 8
@@ -28,13 +30,13 @@ def one_cpu() -> bool:
 def on_all_cores(function: Callable, *arguments: Sequence) -> list[Any]:
     """Map a function over its arguments, in order; on one CPU with as many threads as there are cores to use.
 
-    A compiled program of moderate size runs on one core and lets other threads run meanwhile. Each call sees the
-    progress and the checkpoints of the caller.
+    A compiled program of moderate size runs on one core and lets other threads run meanwhile; so does linear algebra,
+    which starts no further threads here. Each call sees the progress and the checkpoints of the caller.
     """
     threads = min(len(arguments[0]), count_threads()) if one_cpu() else 1
     if threads < 2:
         return list(map(function, *arguments))
-    with ThreadPoolExecutor(threads) as pool:
+    with one_blas_thread, ThreadPoolExecutor(threads) as pool:
         calls = [pool.submit(copy_context().run, function, *given) for given in zip(*arguments)]
         return [call.result() for call in calls]
 

@@ -6,9 +6,11 @@ import numpy as np
 from jaxtyping import Float
 
 from .._core.types import Samples
+from ..data.lazy import is_lazy
 from .lags import autocovariances, longest_lag
 
 _LONGEST_LAG = 1 << 14
+_FIRST_REACH = 1 << 10
 
 
 def integral_time(acf: Float[np.ndarray, "lag ..."], tau: np.ndarray, *, to_crossing: bool = False) -> np.ndarray:
@@ -29,8 +31,11 @@ def integral_time(acf: Float[np.ndarray, "lag ..."], tau: np.ndarray, *, to_cros
 def integral_times(segments: Sequence[Samples], dt: float) -> Float[np.ndarray, " var"]:
     """Integral time of each variable (of mean zero), at least half a sampling interval."""
     longest = max(len(s) for s in segments)
-    reach = max(longest // 4, min(longest_lag(segments), 8))  # short records: as far as there are pairs
-    covariances = autocovariances(segments, min(reach, _LONGEST_LAG))
+    most = max(longest // 4, min(longest_lag(segments), 8))  # short records: as far as there are pairs
+    most = min(most, _LONGEST_LAG)
+    reach = most if any(is_lazy(s) for s in segments) else min(_FIRST_REACH, most)
+    while ((covariances := autocovariances(segments, reach)) > 0).all(axis=0).any() and reach < most:
+        reach = min(8 * reach, most)  # what lies beyond the first zero does not count
     acf = np.pad(covariances / covariances[0], ((0, 1), (0, 0)))  # what lies beyond the longest lag counts as zero
     return np.maximum(integral_time(acf, dt * np.arange(len(acf))), 0.5 * dt)
 

@@ -24,6 +24,7 @@ from scipy.fft import next_fast_len
 from .._core.errors import DataError
 from .._core.types import LagMatrices, Samples
 from ..data.lazy import is_lazy
+from ..execution.batches import on_all_cores
 from ..execution.cluster import in_order
 from ..execution.compilation import soon_compiled
 
@@ -35,6 +36,9 @@ _LEAST_BUCKET = 16  # lags, and rows between segments, on an accelerator
 Segments = Sequence[Any]  # arrays, or what offers `Segment`
 # Products of fewer multiplications stay on one BLAS thread; more threads on busy cores were up to fifty times slower.
 _ONE_THREAD = 1 << 18
+_LEAST_BLOCK = 1 << 8
+# More multiplications than this are shared by the cores, group by group: the sums stay the same.
+_FOR_THREADS = 1 << 28
 # Pairs that a lag needs, as a share of the samples: three quarters of a record are the longest lag within it.
 ENOUGH_PAIRS = 0.25
 
@@ -103,8 +107,10 @@ def _sums_here(future: Segments, past: Segments, lags: np.ndarray, groups: int) 
         for group, (start, stop) in enumerate(pairwise(b.group_edges(groups)))
         for first in (range(int(start), int(stop), _TASK) if apart else [int(start)])
     ]
-    sums = np.zeros((groups, len(lags), a.width, b.width))
-    found = in_order(partial(_piece_sums, a, b, lags), [ends for _, *ends in pieces], spread=apart)
+    sums, ends = np.zeros((groups, len(lags), a.width, b.width)), [ends for _, *ends in pieces]
+    work = partial(_piece_sums, a, b, lags)
+    many = not apart and a.length * len(lags) * a.width * b.width > _FOR_THREADS
+    found = on_all_cores(work, ends) if many else in_order(work, ends, spread=apart)
     for (group, *_), part in zip(pieces, found):
         sums[group] += part
     return sums
@@ -114,7 +120,7 @@ def _piece_sums(a: "_Layout", b: "_Layout", lags: np.ndarray, ends: Sequence[int
     """Sums of products for every lag, over the origins between two rows."""
     (first, last), gap = ends, int(lags.max())
     sums = np.zeros((len(lags), a.width, b.width))
-    block = min(_BLOCK, max(_ONE_THREAD // (a.width * b.width), 64))
+    block = min(_BLOCK, max(_ONE_THREAD // (a.width * b.width), _LEAST_BLOCK))
     for start in range(first, last, block):
         stop = min(start + block, last)
         origin, window = b.rows(start, stop).T, a.rows(start, stop + gap)

@@ -13,7 +13,7 @@ import scipy.linalg
 from jaxtyping import Float
 
 from .._core.types import LagMatrices, Matrix, Samples
-from .lags import lagged_moments, longest_lag
+from .lags import autocovariances, longest_lag, require_lag
 from .resampling import jackknife
 
 # Slope above which a series is smooth, a third of the way from a diffusion (0) to smooth motion (1); below minus this
@@ -39,7 +39,7 @@ class ShortTimeRegime:
 
 def classify_short_times(segments: Sequence[Samples]) -> ShortTimeRegime:
     """Tell smooth motion, with or without noise on each sample, from a diffusion."""
-    correlation = lagged_moments(segments, segments, range(4)).mean()
+    correlation = _total_correlation(segments, range(4))
     slope, beneath = float(slopes_from_moments(correlation[:3])[0]), slope_beneath_noise(segments)
     if slope < -BALLISTIC and beneath > BALLISTIC:
         return ShortTimeRegime(beneath, True, True)
@@ -62,7 +62,7 @@ def is_smooth(correlation: LagMatrices) -> bool:
 
 def quadratic_variation_slope(segments: Sequence[Samples]) -> float:
     """Slope of all variables together between one and two lags."""
-    return float(slopes_from_moments(lagged_moments(segments, segments, [0, 1, 2]).mean())[0])
+    return float(slopes_from_moments(_total_correlation(segments, range(3)))[0])
 
 
 def slope_beneath_noise(segments: Sequence[Samples]) -> float:
@@ -72,8 +72,14 @@ def slope_beneath_noise(segments: Sequence[Samples]) -> float:
     """
     if longest_lag(segments) < 12:
         return -np.inf
-    correlation = lagged_moments(segments, segments, [1, 3, 5, 9]).mean()
+    correlation = _total_correlation(segments, [1, 3, 5, 9])
     return float(slopes_from_moments(correlation).min()) if (_total_decay(correlation) > 0).all() else -np.inf
+
+
+def _total_correlation(segments: Sequence[Samples], lags: Sequence[int]) -> LagMatrices:
+    """tr C at some lags, as matrices of one entry: slopes need no more."""
+    require_lag(segments, max(lags), enough=0.0)
+    return autocovariances(segments, max(lags)).sum(axis=1)[list(lags), None, None]
 
 
 def slopes_from_moments(correlation: LagMatrices) -> Float[np.ndarray, " octave"]:

@@ -5,6 +5,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field, fields, replace
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import jax
 import numpy as np
@@ -14,8 +15,9 @@ from ..._core import checks
 from ..._core.errors import EstimateWarning
 from ..._core.format import plus_minus
 from ..._core.matrices import positive_part, square_root
-from ..._core.types import Matrix
+from ..._core.types import Matrix, Vector
 from ...data import Standardizer, TimeSeries
+from ...statistics.integral_time import integral_times
 from ...statistics.lags import lagged_moments, require_lag
 from ...statistics.resampling import OverWeights, bootstrap, jackknife, scatter_of_draws, student_limit
 from ..closure.fields import Fields
@@ -252,6 +254,16 @@ class MobilityStrategy(ClosureStrategy):
 
     def lift(self, phi: Matrix) -> Matrix:
         return lift_eigenvalues(phi)
+
+
+_times: WeakKeyDictionary[TimeSeries, Vector] = WeakKeyDictionary()
+
+
+def times_of(series: TimeSeries) -> Vector:
+    """Return the integral times of a series, computed once: several estimators look at the same one."""
+    if series not in _times:
+        _times[series] = integral_times(series.segments, series.dt)
+    return _times[series]
 
 
 def estimate_mobility(

@@ -18,7 +18,7 @@ from ...statistics.lags import lagged_moments, longest_lag, require_lag
 from ...statistics.resampling import OverWeights
 from ..score import ScoreFit
 from ..space import StateSpace
-from .base import Inference, MobilityStrategy
+from .base import Inference, MobilityStrategy, times_of
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ class QuadraticVariation(MobilityStrategy):
         checks.integer_at_least("lag", self.lag, 1)
 
     def infer(self, series: TimeSeries, score: ScoreFit, *, space: StateSpace, key: jax.Array) -> Inference:
-        groups = error_groups(series.segments, series.dt)
+        groups = error_groups(series.segments, series.dt, times_of(series))
         estimate = self._at(self.lag, series, space, groups)
         if longest_lag(series.segments) >= 2 * self.lag:
             return _with_bias(estimate, groups, self._at(2 * self.lag, series, space, groups)(np.ones(groups)))
@@ -96,7 +96,7 @@ class CorrelationFit(MobilityStrategy):
         checks.integer_at_least("lags", self.lags, self.degree + self.skip_zero)
 
     def infer(self, series: TimeSeries, score: ScoreFit, *, space: StateSpace, key: jax.Array) -> Inference:
-        groups = error_groups(series.segments, series.dt)
+        groups = error_groups(series.segments, series.dt, times_of(series))
         require_lag(series.segments, 2 * self.lags, advice=" Or use fewer `lags`.")
         moments = lagged_moments(series.segments, series.segments, np.arange(2 * self.lags + 1), groups)
         powers = np.arange(1, self.lags + 1)[:, None] ** np.arange(int(not self.skip_zero), self.degree + 1)
@@ -135,7 +135,7 @@ class LogCorrelation(MobilityStrategy):
         checks.integer_at_least("lag", self.lag, 1)
 
     def infer(self, series: TimeSeries, score: ScoreFit, *, space: StateSpace, key: jax.Array) -> Inference:
-        groups, blur = error_groups(series.segments, series.dt), score.noise_level**2
+        groups, blur = error_groups(series.segments, series.dt, times_of(series)), score.noise_level**2
         require_lag(series.segments, 2 * self.lag)
         moments = lagged_moments(series.segments, series.segments, [0, self.lag, 2 * self.lag], groups)
         back, into = score.scale, np.linalg.inv(score.scale)

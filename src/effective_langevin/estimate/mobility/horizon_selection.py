@@ -69,12 +69,13 @@ def select_combination(
     `fine` is Phi(T), `others` the same with each block of time left out in turn, `coarse` at every second horizon from
     every second lag.
     """
-    groups = len(others)
     unbiased = candidates[-1][1]
     signed = quadrature_error(fine, coarse)
+    apart = np.moveaxis(others - others.mean(axis=0), 1, 0).reshape(len(fine), -1)
+    covariance = (len(others) - 1) / len(others) * (apart @ apart.T)  # of the horizons, over all entries of Phi
 
     def scatter(weights: np.ndarray) -> float:
-        return (groups - 1) * float(np.tensordot(others, weights, (1, 0)).var(axis=0).sum())
+        return max(0.0, float(weights @ covariance @ weights))
 
     def rated(degree: int, weights: np.ndarray) -> Combination:
         bias, apart = np.tensordot(weights, signed, 1), weights - unbiased

@@ -33,33 +33,35 @@ def _spline_integrals(tau: tuple[float, ...]) -> Matrix:
 
 @dataclass(frozen=True)
 class Exponentials:
-    """sum_r left[:, r] exp(rate_r t) right[r, :], with t from the first of the two lags on; many sums at once.
+    """< x s^T > = sum_r left[:, r] exp(rate_r t) right[r, :], t from the first of the two lags on; many sums at once.
 
     `usable` tells which of them the sampling is fine enough for: no factor is near zero, or so near the negative axis
     that its logarithm is ambiguous.
     """
 
     rates: Float[np.ndarray, "... rate"]
-    left: Float[np.ndarray, "... f rate"]
-    right: Float[np.ndarray, "... rate f"]
+    left: Float[np.ndarray, "... n rate"]
+    right: Float[np.ndarray, "... rate n"]
     usable: Bool[np.ndarray, "..."]
 
     @classmethod
     def through(cls, now: np.ndarray, later: np.ndarray, interval: float, frame: "Frame") -> "Exponentials":
-        """F(t) = exp(t log(later now^-1) / interval) now within a frame."""
+        """The part < x s^T > of F(t) = exp(t log(later now^-1) / interval) now, within a frame; f = (x, s)."""
+        states, scores = np.split(frame.back, 2)
         start, end = (frame.whitening.conj().T @ m @ frame.whitening for m in (now, later))
         factors, modes = np.linalg.eig(np.linalg.solve(start.mT, end.mT).mT)
         usable = np.asarray(((np.abs(factors) >= _FASTEST) & (np.abs(np.angle(factors)) <= _TURN)).all(axis=-1))
         factors = np.where(usable[..., None], factors, 1.0)
         modes = np.where(usable[..., None, None], modes, np.eye(modes.shape[-1]))
         rates = np.log(factors.astype(complex)) / interval
-        return cls(rates, frame.back @ modes, np.linalg.solve(modes, start) @ frame.back.conj().T, usable)
+        return cls(rates, states @ modes, np.linalg.solve(modes, start @ scores.conj().T), usable)
 
-    def at(self, t: np.ndarray, size: int) -> tuple[np.ndarray, np.ndarray]:
-        """< x s^T > at times t, and its integral from 0 to t: the first `size` rows, the other columns."""
-        left, right = self.left[..., None, :size, :], self.right[..., None, :, size:]
-        value, integral = np.exp(t[:, None] * self.rates[..., None, :]), _grown(t, self.rates)
-        return (left * value[..., None, :]) @ right, (left * integral[..., None, :]) @ right
+    def missed_by_spline(self, tau: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """How much a spline through < x s^T > at the times `tau` misses of its integral: the factors of that matrix."""
+        t, spline = tau - tau[0], _spline_integrals(tuple(tau.tolist()))
+        missed = _grown(t, self.rates) - spline @ np.exp(t[:, None] * self.rates[..., None, :])
+        missed = np.where(self.usable[..., None, None], missed, 0.0)
+        return self.left[..., None, :, :] * missed[..., None, :], self.right
 
 
 @dataclass(frozen=True)
@@ -85,13 +87,17 @@ def integrated_along(
     exponentials: Exponentials,
     scaling: Float[np.ndarray, "... n n"],
 ) -> np.ndarray:
-    """The integral of one block of the response from the first lag on; `scaling` is what the scores were scaled by."""
-    value, integral = (m @ scaling[..., None, :, :] for m in exponentials.at(tau - tau[0], scaling.shape[-1]))
-    if not np.iscomplexobj(response):
-        value, integral = np.real(value), np.real(integral)
-    usable = exponentials.usable[..., None, None, None]
-    value, integral = np.where(usable, value, 0.0), np.where(usable, integral, 0.0)
-    return integral + integrated(response - value, tau, axis=-3)
+    """The integral of one block of the response from the first lag on; `scaling` is what the scores were scaled by.
+
+    A spline through all of it, and what the spline misses of the exponentials.
+    """
+    left, right = exponentials.missed_by_spline(tau)
+    right, shape = right @ scaling, left.shape[:-1]
+    left = left.reshape(*shape[:-2], shape[-2] * shape[-1], -1)
+    if not np.iscomplexobj(response):  # the real part of the product
+        left = np.concatenate([np.real(left), -np.imag(left)], axis=-1)
+        right = np.concatenate([np.real(right), np.imag(right)], axis=-2)
+    return integrated(response, tau, axis=-3) + (left @ right).reshape(*shape, -1)
 
 
 class PropagatedIntegral:

@@ -35,7 +35,7 @@ from ..space import StateSpace
 from ..symmetry import Symmetry
 from .angles import CircleMoments, infer_effective_of_angles
 from .ballistic import infer_effective
-from .base import Inference, MobilityStrategy
+from .base import Inference, MobilityStrategy, times_of
 from .evidence import HorizonEvidence
 from .horizon_selection import Combination, candidate_weights, held_out_error, quadrature_error, select_combination
 from .responses import Moments
@@ -116,7 +116,7 @@ class IntegratedResponse(MobilityStrategy):
         if space.angles:
             return self._of_angles(series, scores, space)
         symmetry = space.symmetry
-        times, regime = integral_times(series.segments, series.dt), classify_short_times(series.segments)
+        times, regime = times_of(series), classify_short_times(series.segments)
         lags = self.choose_lags(series, times, regime.ballistic)
         moments = Moments.of(series, scores, lags, error_groups(series.segments, series.dt, times), at_clean)
         if not regime.ballistic:
@@ -218,8 +218,8 @@ def _doubts(clean: "Combined", phi: Callable[[np.ndarray], Matrix]) -> np.ndarra
     assert isinstance(moments, Moments)
 
     def excess_at_lag_zero(weights: np.ndarray) -> np.ndarray:
-        change, integral, _ = moments.curves(weights, symmetry)
-        drop = integral[..., 1, :, :, :] @ symmetry.blocks(for_each(phi, weights)) - change[..., 1, :, :, :]
+        change, integral = moments.first_step(weights, symmetry)
+        drop = integral @ symmetry.blocks(for_each(phi, weights)) - change
         return np.diagonal(symmetry.joined(drop, clean.by_horizon.shape[-1]), axis1=-2, axis2=-1)
 
     excess, error = jackknife(OverWeights(excess_at_lag_zero), moments.groups)

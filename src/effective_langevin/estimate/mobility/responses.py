@@ -7,12 +7,13 @@ import numpy as np
 
 from ..._core.types import LagMatrices, Matrix, Samples
 from ...data import TimeSeries
+from ...execution.batches import on_all_cores
 from ...statistics.lags import LaggedMoments, SideBySide, lagged_moments
 from ...statistics.resampling import rating_groups
 from ..symmetry import Symmetry
 from .quadrature import Exponentials, Frame, integrated, integrated_along, spanning_frame
 
-_MOST_KNOWN = 1 << 12  # values of one curve
+_MOST_KNOWN = 1 << 25  # numbers that are remembered: 256 MiB
 _AT_ONCE = 1 << 19  # values of the curves of all draws that are worked on together
 
 
@@ -67,18 +68,8 @@ class Moments:
 
         Weights of one draw of the groups, or of many: (draw, group) gives (draw, lag, block, n, n).
 
-        With a current, int < x(tau) nu(x(0))^T > is added to the first: what is left is due to the diffusion. Those of
-        a few variables are remembered: many statistics leave out the same groups.
+        With a current, int < x(tau) nu(x(0))^T > is added to the first: what is left is due to the diffusion.
         """
-        if self.correlation.sums[0].size > _MOST_KNOWN:
-            return self._curves(weights, symmetry, first, stride)
-        asked = (weights.tobytes(), weights.shape, symmetry, first, stride)
-        if asked not in self.known:
-            found = self._curves(weights, symmetry, first, stride)
-            self.known[asked] = found
-        return self.known[asked]
-
-    def _curves(self, weights: np.ndarray, symmetry: Symmetry, first: int, stride: int) -> tuple[np.ndarray, ...]:
         c, g = (symmetry.blocks(m.mean(weights)) for m in (self.correlation, self.response))
         scaling = -np.linalg.inv(g[..., 0, :, :, :]) if self.normalised else None
         chosen = (..., slice(first, None, stride), *3 * (slice(None),))
@@ -99,12 +90,32 @@ class Moments:
 
     def phi_by_horizon(self, weights: np.ndarray, symmetry: Symmetry, first: int = 0, stride: int = 1) -> LagMatrices:
         """Phi(T) = (int G)^-1 (C(T) - C(T_0)) for every horizon T beyond T_0; for many draws, (draw, horizon, n, n)."""
+        return self._solved(weights, symmetry, first, stride)[0]
+
+    def first_step(self, weights: np.ndarray, symmetry: Symmetry) -> tuple[np.ndarray, ...]:
+        """C(h) - C(0) and int_0^h G over one sampling interval, in the blocks of the symmetry."""
+        return self._solved(weights, symmetry, 0, 1)[1:]
+
+    def _solved(self, weights: np.ndarray, symmetry: Symmetry, first: int, stride: int) -> tuple[np.ndarray, ...]:
+        """Phi(T), and both sides of its equation at the first horizon; remembered: many statistics ask for the same."""
+        asked = (weights.tobytes(), weights.shape, symmetry, first, stride)
+        if asked in self.known:
+            return self.known[asked]
         most = max(1, _AT_ONCE // self.correlation.sums[0].size)
         if weights.ndim > 1 and len(weights) > most:
-            parts = (weights[i : i + most] for i in range(0, len(weights), most))
-            return np.concatenate([self.phi_by_horizon(part, symmetry, first, stride) for part in parts])
+            parts = [weights[i : i + most] for i in range(0, len(weights), most)]
+            solved = on_all_cores(lambda part: self._solve(part, symmetry, first, stride), parts)
+            found = tuple(np.concatenate(values) for values in zip(*solved))
+        else:
+            found = self._solve(weights, symmetry, first, stride)
+        if sum(a.size for kept in (*self.known.values(), found) for a in kept) <= _MOST_KNOWN:
+            self.known[asked] = found
+        return found
+
+    def _solve(self, weights: np.ndarray, symmetry: Symmetry, first: int, stride: int) -> tuple[np.ndarray, ...]:
         change, integral, _ = (c[..., 1:, :, :, :] for c in self.curves(weights, symmetry, first, stride))
-        return symmetry.joined(np.linalg.solve(integral, change), self.correlation.sums.shape[-1])
+        phi = symmetry.joined(np.linalg.solve(integral, change), self.correlation.sums.shape[-1])
+        return phi, change[..., 0, :, :, :].copy(), integral[..., 0, :, :, :].copy()
 
     def _frames(self, symmetry: Symmetry) -> list[Frame]:
         """The directions in which (x, s) varies, from all of the data, so that they stay while blocks are left out."""

@@ -10,6 +10,8 @@ import numpy as np
 
 from ..._core import checks, keys
 from ..._core.types import Samples
+from ...data import lazy
+from ...data.lazy import Rows, mapped
 from ...execution.batches import evaluate_batch
 from ...execution.compilation import soon_compiled
 from ...execution.devices import computed_on_host
@@ -17,10 +19,11 @@ from ..networks import MLP, NetworkStrategy, OnCircles, Residual, UNet1D, freeze
 from ..space import StateSpace
 from ..symmetry import Symmetry
 from .evidence import LearnedScore, ScoreEvidence
-from .fit_score import ScoreStrategy
+from .fit_score import ScoreStrategy, draw_rows
 from .noise_level import choose_noise_level, gaussian_if_as_good
-from .preconditioning import covariance_matrix
+from .preconditioning import covariance_matrix, cross_moment
 from .score import Score
+from .streamed import StreamedSamples
 from .training import Schedule, mean_square, train
 
 _HELD_OUT = 1 << 14
@@ -39,6 +42,11 @@ class DenoisingScore(ScoreStrategy):
 
     Minimises < |eps(x + sigma z) - z|^2 > / 2 over samples x and normal z; the score of the smoothed density p_sigma
     is -eps / sigma.
+
+    Of a series that is read by blocks, more than 2^22 numbers for training are a stream: passes over all blocks in
+    random order, another one in each pass, through a buffer of 64 MiB whose samples are shuffled. A pass shows every
+    sample once. Where the training takes fewer samples than there are, it takes its share of every block. Trainings
+    that choose the smoothing width see 2^22 numbers drawn at random.
 
     Parameters
     ----------
@@ -94,6 +102,7 @@ class DenoisingScore(ScoreStrategy):
     antithetic: bool = True
     calibrate: bool = True
     narrowest: float = 0.1
+    reads_blocks = True
 
     def __post_init__(self):
         checks.offers("network", self.network, "build", "MLP() or UNet1D()")
@@ -126,10 +135,15 @@ class DenoisingScore(ScoreStrategy):
     ) -> LearnedScore:
         """Choose the smoothing width unless it is given, then train at it, with the velocities if they are given."""
         level, choice, gain = self.noise_level, None, None
+        most = lazy.MOST_NUMBERS // 4
+        if isinstance(train, Rows) and np.prod(train.shape) <= most:
+            train, velocities = train[:], velocities and [v[:] for v in velocities]
         if level is None:
-            epochs = max(1, self.epochs // _PILOT)
+            epochs, some = max(1, self.epochs // _PILOT), train
+            if isinstance(train, Rows):
+                some, *_ = draw_rows([train], most, key=keys.named(key, "drawn"))
             level, choice = choose_noise_level(
-                lambda sigma: self._fit(train, held_out, sigma, epochs, space, key=key)[0],
+                lambda sigma: self._fit(some, held_out, sigma, epochs, space, key=key)[0],
                 held_out,
                 key=keys.named(key, "noise level"),
                 least=_LEAST_WIDTH if velocities is not None else 0.0,
@@ -162,19 +176,28 @@ class DenoisingScore(ScoreStrategy):
             _FEW_EPOCHS if self.patience is None and self.epoch_samples > _OFTEN * len(samples) else self.patience,
         )
         # The score is -1 / sigma times what the network returns; so are velocities, in their unit.
-        moving = () if velocities is None else tuple(jnp.asarray(-sigma * v, jnp.float32) for v in velocities)
-        data = (jnp.asarray(samples, jnp.float32), jnp.float32(sigma), *moving[:1])
+        moving = [mapped(v, lambda v: np.asarray(-sigma * v, np.float32)) for v in velocities or ()]
+        objective = Denoising(space.symmetry, self.batch, self.antithetic)
+        if isinstance(samples, Rows):
+            rows = [samples, *moving[:1]], sigma, objective.samples_per_step
+            data = StreamedSamples(*rows, schedule, key=keys.named(key, "stream"))
+        else:
+            data = (jnp.asarray(samples, jnp.float32), jnp.float32(sigma), *map(jnp.asarray, moving[:1]))
         trained = train(
             self._build_network(samples, sigma, space, *moving[:1], key=keys.named(key, "network")),
-            Denoising(space.symmetry, self.batch, self.antithetic),
+            objective,
             data,
             schedule,
             key=keys.named(key, "training"),
             label="Training the score and the current" if moving else "Training the score",
             held_out=perturbed_pairs(held_out, sigma, *moving[1:], key=keys.named(key, "held out")),
         )
+        history = trained.history()
+        if isinstance(data, StreamedSamples):
+            history["extra"] = {"read": data.describe(len(trained.losses))}
+            data = data.piece(0, min(data.most_steps, -(-_HELD_OUT // data.rows)))
         network = scale(freeze_over_samples(trained.network, data, key=keys.named(key, "frozen")), -1 / sigma)
-        return Score.trained_on(samples, network, sigma, tail=0.0, angles=space.angles), trained.history()
+        return Score.trained_on(samples, network, sigma, tail=0.0, angles=space.angles), history
 
     def _build_network(self, samples: Samples, sigma: float, space: StateSpace, *velocities: Any, key: jax.Array):
         """Build the network beside the Gaussian score; by itself on circles, where there is none.
@@ -192,7 +215,7 @@ class DenoisingScore(ScoreStrategy):
         precision = np.linalg.inv(space.symmetry.project(covariance_matrix(samples, sigma)))
         linear = [sigma * precision]
         for velocity in velocities:
-            linear.append(space.symmetry.project(np.asarray(velocity).T @ samples / len(samples)) @ precision)
+            linear.append(space.symmetry.project(cross_moment(velocity, samples)) @ precision)
         return Residual(jnp.asarray(np.concatenate(linear), jnp.float32), network)
 
 
@@ -208,6 +231,11 @@ class Denoising:
     batch: int
     antithetic: bool
     velocity_weight: float = _VELOCITY_WEIGHT
+
+    @property
+    def samples_per_step(self) -> int:
+        """Number of samples in a batch, each of which may count twice."""
+        return max(1, self.batch // 2 if self.antithetic else self.batch)
 
     def batches(self, data, steps: int, *, key: jax.Array):
         """Draw the samples and the noise of every step together, which leaves only the network to the steps."""
@@ -226,7 +254,7 @@ class Denoising:
         every epoch would take longer than to train.
         """
         size, rows_key, noise_key = len(data[0]), *jax.random.split(key)
-        count = max(1, self.batch // 2 if self.antithetic else self.batch)
+        count = self.samples_per_step
         if size >= _MANY_SAMPLES and size >= 2 * steps * count:
             edges = np.arange(steps * count + 1) * size // (steps * count)
             rows = jax.random.randint(rows_key, (steps * count,), jnp.asarray(edges[:-1]), jnp.asarray(edges[1:]))

@@ -2,6 +2,7 @@
 
 import math
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -16,7 +17,7 @@ from ...statistics.velocities import differentiate, trim
 from ..space import StateSpace
 from .calibration import calibration_matrix, perturbed, stein_error, stein_matrix
 from .evidence import LearnedScore, ScoreEvidence
-from .preconditioning import covariance_matrix, noise_frame, restoring_map
+from .preconditioning import covariance_matrix, cross_moment, noise_frame, restoring_map
 from .score import OutputsOf, Score, evaluate_everywhere
 
 _STEIN_PARTS = 10
@@ -137,11 +138,10 @@ def estimate_score(
     happens in the frame W of the noise. With `velocities` the network of the score learns the mean velocity as well.
     """
     parts = series.split()
-    moving, unit = {}, None
+    moving, unit = None, None
     if velocities:
-        velocity = np.concatenate(differentiate(series.segments, series.dt))
-        unit = np.sqrt(np.diagonal(space.symmetry.project(velocity.T @ velocity / len(velocity))))
-        moving = {"velocities": [np.concatenate(differentiate(part.segments, part.dt)) / unit for part in parts]}
+        unit = _velocity_unit(series, space)
+        moving = [mapped(joined(differentiate(part.segments, part.dt)), lambda v: v / unit) for part in parts]
         parts = [part.with_segments(trim(part.segments)) for part in parts]
     train, held_out = (part.stacked_rows(np.float32) for part in parts)
     covariance = space.symmetry.project(covariance_matrix(joined([train, held_out])))
@@ -151,10 +151,10 @@ def estimate_score(
         into = frame.astype(np.float32)
         train, held_out = (mapped(part, lambda x: x @ into) for part in (train, held_out))
     learn_key = keys.named(key, "learn")
-    given, looked_at = _samples_for(strategy, train, held_out, key=keys.named(key, "drawn"))
-    learned = LearnedScore.from_result(strategy.learn(*given, space=space, key=learn_key, **moving))
+    given, beside, looked_at = _samples_for(strategy, train, held_out, moving, key=keys.named(key, "drawn"))
+    learned = LearnedScore.from_result(strategy.learn(*given, space=space, key=learn_key, **beside))
     score, level, evidence = learned.function, learned.noise_level, learned.evidence
-    evidence = replace(evidence, extra={**evidence.extra, **looked_at})
+    evidence = replace(evidence, extra={**looked_at, **evidence.extra})
     if strategy.calibrate and not (evidence.gain_over_gaussian and evidence.gain_over_gaussian.gaussian_used):
         stein = stein_matrix(score.lower().over, train, level, key=keys.named(key, "calibration"), tests=tests)
         score = score.scaled_by(calibration_matrix(space.symmetry.project(stein)))
@@ -177,28 +177,38 @@ def estimate_score(
     return replace(fit, covariance=covariance + fit.blur)
 
 
-def _samples_for(strategy: ScoreStrategy, train: Any, held_out: Any, *, key: jax.Array) -> tuple[list[Any], dict]:
+def _samples_for(
+    strategy: ScoreStrategy, train: Any, held_out: Any, velocities: list[Any] | None, *, key: jax.Array
+) -> tuple[list[Any], dict[str, Any], dict[str, str]]:
     """Return what a strategy learns from, and what to say of it: all samples, or a bounded number that is drawn."""
-    if not isinstance(train, Rows):
-        return [train, held_out], {}
-    test = draw_rows(held_out, lazy.MOST_NUMBERS // 8, key=keys.named(key, "held out"))
-    if isinstance(strategy, ScoreStrategy) and strategy.reads_blocks:
-        return [train, test if len(test) < len(held_out) else held_out[:]], {"read": f"{len(train)} samples by blocks"}
-    drawn = draw_rows(train, lazy.MOST_NUMBERS // 4, key=keys.named(key, "train"))
-    return [drawn, test], {"drawn": f"{len(drawn)} of {len(train)} training samples, at random"}
+    parts, found = [[train], [held_out]], {}
+    if velocities is not None:
+        parts = [[*part, v] for part, v in zip(parts, velocities)]
+    if isinstance(held_out, Rows):
+        parts[1] = draw_rows(parts[1], lazy.MOST_NUMBERS // 8, key=keys.named(key, "held out"))
+    if isinstance(train, Rows):
+        if isinstance(strategy, ScoreStrategy) and strategy.reads_blocks:
+            found = {"read": f"{len(train)} samples by blocks"}
+        else:
+            parts[0] = draw_rows(parts[0], lazy.MOST_NUMBERS // 4, key=keys.named(key, "train"))
+            found = {"drawn": f"{len(parts[0][0])} of {len(train)} training samples, at random"}
+    beside = {} if velocities is None else {"velocities": [part[1] for part in parts]}
+    return [part[0] for part in parts], beside, found
 
 
-def draw_rows(rows: Rows, numbers: int, *, key: jax.Array) -> Samples:
+def draw_rows(parts: Sequence[Rows], numbers: int, *, key: jax.Array) -> list[Samples]:
     """Draw as many rows as hold so many numbers, in order of time and without replacement; all where there are fewer.
 
-    One is drawn from each of as many equal stretches: a permutation of all would not fit.
+    One is drawn from each of as many equal stretches: a permutation of all would not fit. Rows side by side are drawn
+    together, as many as of the first alone.
     """
-    wanted = max(1, numbers // rows.shape[1])
-    if len(rows) <= wanted:
-        return rows[:]
+    wanted, length = max(1, numbers // parts[0].shape[1]), len(parts[0])
+    if length <= wanted:
+        return [part[:] for part in parts]
     rng = np.random.default_rng(np.asarray(jax.random.key_data(key)))
-    edges = np.arange(wanted + 1) * len(rows) // wanted
-    return rows.take(rng.integers(edges[:-1], edges[1:]))
+    edges = np.arange(wanted + 1) * length // wanted
+    places = rng.integers(edges[:-1], edges[1:])
+    return [part[places] for part in parts]
 
 
 def _in_parts(samples: Any, number: int) -> list[Any]:
@@ -219,7 +229,7 @@ def _calibrate_velocities(
     key: jax.Array,
 ) -> Score:
     """Add a linear term to the learned velocities nu, so that < nu y^T > is antisymmetric: nu must not change C."""
-    some = samples[:: -(-len(samples) // _RESTORED)]
+    some = _some_of(samples)
     y, back = perturbed(some, level, key=key), np.eye(len(unit)) if frame is None else np.linalg.inv(frame)
     velocities = evaluate_everywhere(OutputsOf(score), y)[:, len(unit) :]
     carried = unit[:, None] * space.symmetry.project(velocities.T.astype(float) @ y / len(y)) @ back
@@ -228,11 +238,23 @@ def _calibrate_velocities(
     return score.with_linear(np.concatenate([np.zeros_like(linear), linear]))
 
 
+def _some_of(samples: Any) -> Samples:
+    """Return samples spread evenly, as many as a map is measured on; no more than are held at once."""
+    most = min(_RESTORED, lazy.MOST_NUMBERS // samples.shape[1]) if isinstance(samples, Rows) else _RESTORED
+    return samples[:: -(-len(samples) // most)]
+
+
+def _velocity_unit(series: TimeSeries, space: StateSpace) -> Vector:
+    """Return the size of the velocity of each variable, the same for variables that the symmetry makes equal."""
+    velocity = joined(differentiate(series.segments, series.dt))
+    return np.sqrt(np.diagonal(space.symmetry.project(cross_moment(velocity, velocity))))
+
+
 def _find_restoring_map(score: Score, level: float, samples: Samples, space: StateSpace, *, key: jax.Array) -> Matrix:
     """Return what gives the expected clean states of noisy samples the covariance of the samples."""
     if level == 0 or space.angles:
         return np.eye(samples.shape[1])
-    some = samples[:: -(-len(samples) // _RESTORED)]
+    some = _some_of(samples)
     y = perturbed(some, level, key=key)
     moments = (covariance_matrix(part) for part in (y + level**2 * score.over(y), some))
     return restoring_map(*(space.symmetry.project(moment) for moment in moments))

@@ -50,3 +50,13 @@ def covariance_matrix(samples: Samples | Rows, noise_level: float = 0.0) -> Matr
         centred = samples[i : i + block] - mean
         total += centred.T @ centred
     return total / len(samples) + noise_level**2 * np.eye(size)
+
+
+def cross_moment(a: Samples | Rows, b: Samples | Rows) -> Matrix:
+    """< a b^T > over rows side by side."""
+    if not isinstance(a, Rows):
+        return np.asarray(a).T @ np.asarray(b) / len(a)
+    total = np.zeros((a.shape[1], b.shape[1]))
+    for i in range(0, len(a), a.block):
+        total += a[i : i + a.block].T.astype(float) @ b[i : i + a.block]
+    return total / len(a)

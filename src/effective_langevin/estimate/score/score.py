@@ -11,6 +11,7 @@ from jax.scipy.linalg import block_diag
 from jaxtyping import Array, Float
 
 from ..._core.types import Matrix, Samples, Vector
+from ...data.lazy import Rows
 from ...execution.batches import Batched, evaluate_batch, on_all_cores, one_cpu, over_members, times
 from ...execution.compilation import soon_compiled
 from ...execution.lowering import absorb_matrix, lower
@@ -44,14 +45,19 @@ class Score(Batched):
 
     @classmethod
     def trained_on(
-        cls, samples: Samples, network: Callable, noise_level: float, tail: float = 0.0005, angles: Sequence[int] = ()
+        cls,
+        samples: Samples | Rows,
+        network: Callable,
+        noise_level: float,
+        tail: float = 0.0005,
+        angles: Sequence[int] = (),
     ) -> "Score":
         """Return the score given by a network, within the range of each variable that leaves out `tail` on each side.
 
         `angles` are the variables that the network is periodic in: on a circle nothing lies beyond the data.
         """
         precision = np.linalg.inv(covariance_matrix(samples, noise_level))
-        box = np.quantile(samples, [tail, 1 - tail], axis=0)
+        box = _box(samples, tail)
         box[:, list(angles)] = np.array([[-np.inf], [np.inf]])
         return cls.learned(network, precision, *box)
 
@@ -138,6 +144,14 @@ def evaluate_everywhere(function: Callable, samples: Samples) -> np.ndarray:
         return np.asarray(_evaluate(function, filled))[: len(part)]
 
     return np.concatenate(on_all_cores(evaluate, range(0, len(samples), block)) or [np.empty(samples.shape)])
+
+
+def _box(samples: Samples | Rows, tail: float) -> np.ndarray:
+    """Return the range of each variable that leaves out `tail` on each side; all of it for rows read by blocks."""
+    if not isinstance(samples, Rows):
+        return np.quantile(samples, [tail, 1 - tail], axis=0)
+    ends = np.array([[block.min(axis=0), block.max(axis=0)] for block in samples.blocks()], float)
+    return np.stack([ends[:, 0].min(axis=0), ends[:, 1].max(axis=0)])
 
 
 class OutputsOf(Batched):

@@ -1,7 +1,9 @@
 """The one compiled training loop, shared by all networks."""
 
-from collections.abc import Callable
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, Protocol
 
 import equinox as eqx
@@ -30,6 +32,21 @@ class Objective(Protocol):
     def held_out_loss(self, network: Any, held_out: Any) -> jax.Array:
         """Return the loss on data set aside, with nothing random about it."""
         ...
+
+
+class Streamed(ABC):
+    """Data that come in pieces: those of some steps at a time, every sample of them in one batch."""
+
+    most_steps: int
+
+    @property
+    @abstractmethod
+    def identity(self) -> tuple[Any, Any]:
+        """Settings and arrays that say what comes; arrays may be read by `blocks`."""
+
+    @abstractmethod
+    def piece(self, first: int, stop: int) -> Any:
+        """Return the data of the steps first ... stop - 1, counted from the beginning of the training."""
 
 
 @dataclass(frozen=True)
@@ -91,32 +108,52 @@ def train(
     """Minimise the objective; with `held_out` data the weights returned are those of the best epoch.
 
     An interrupted training continues from its checkpoint, if one is kept, and ends with the same bits. On several
-    devices every step shares its samples out over all of them.
+    devices every step shares its samples out over all of them. `Streamed` data come by pieces; the number of losses in
+    a checkpoint is the place in the stream.
     """
     weights, form = flatten_weights(network)
     state = (weights, weights, weights, schedule.optimiser().init(weights))
-    work = ((label, objective, schedule, form.frame), (state, data, held_out, key))
+    stream, what = data.identity if isinstance(data, Streamed) else ((), data)
+    work = ((label, objective, schedule, form.frame, *stream), (state, what, held_out, key))
     with progress.task(label, schedule.epochs) as tick, checkpoints.of(*work) as checkpoint:
         state, notes = checkpoint.restored(state)
         state, data, held_out = on_every_device((state, data, held_out))
         curve, scores = notes.get("curve", []), notes.get("scores", [])
-        tick(len(curve), "resumed" if curve else "")
-        for epoch in range(len(curve), schedule.epochs):
+        begun = sum(map(len, curve)) // schedule.steps_per_epoch
+        tick(begun, "resumed" if curve else "")
+        for epoch in range(begun, schedule.epochs):
             if schedule.is_stalled(scores):
                 tick(schedule.epochs - epoch, f"held out {scores[-1]:.4g}: no better for {schedule.patience} epochs")
                 break
-            state, losses = _run_epoch(state, form, objective, data, jax.random.fold_in(key, epoch), schedule)
-            curve.append(np.asarray(losses, float).tolist())
+            curve += [[]] if len(curve) == epoch else []  # lists in it are replaced: a checkpoint has those of its time
+            for piece, steps, now in _pieces(data, schedule, epoch, len(curve[-1]), key=key):
+                if curve[-1]:
+                    checkpoint.keep(state, {"curve": list(curve), "scores": list(scores)})
+                state, losses = _run_epoch(state, form, objective, piece, now, schedule, steps)
+                curve[-1] = curve[-1] + np.asarray(losses, float).tolist()
             note = f"loss {np.mean(curve[-1]):.4g}"
             if held_out is not None:
                 scores.append(float(_held_out_loss(state[1], form, objective, held_out)))
                 note += f", held out {scores[-1]:.4g}"
                 if scores[-1] <= min(scores):
                     state = (state[0], state[1], state[1], state[3])
-            checkpoint.keep(state, {"curve": curve, "scores": scores})
+            checkpoint.keep(state, {"curve": list(curve), "scores": list(scores)})
             tick(1, note)
     best = on_one_device(state[1] if held_out is None else state[2])
     return Trained(form.network(best), np.concatenate(curve), np.array(scores))
+
+
+def _pieces(data: Any, schedule: Schedule, epoch: int, done: int, *, key: jax.Array) -> Iterator[tuple[Any, int, Any]]:
+    """Yield data, number of steps and key for each compiled call of an epoch, of which some steps are done."""
+    key, steps = jax.random.fold_in(key, epoch), schedule.steps_per_epoch
+    if not isinstance(data, Streamed):
+        yield data, steps, key
+        return
+    pieces = -(-steps // data.most_steps)
+    for first, stop in pairwise(steps * i // pieces for i in range(pieces + 1)):
+        if first >= done:
+            piece = data.piece(epoch * steps + first, epoch * steps + stop)
+            yield on_every_device(piece), stop - first, jax.random.fold_in(key, first)
 
 
 class _Form(eqx.Module):
@@ -138,7 +175,7 @@ def flatten_weights(network: Any) -> tuple[jax.Array, _Form]:
 
 
 @soon_compiled
-def _run_epoch(state, form: _Form, objective: Objective, data, key, schedule: Schedule):
+def _run_epoch(state, form: _Form, objective: Objective, data, key, schedule: Schedule, steps: int):
     optimiser = schedule.optimiser()
 
     def step(state, batch):
@@ -150,7 +187,7 @@ def _run_epoch(state, form: _Form, objective: Objective, data, key, schedule: Sc
         averaged = averaged + (1 - schedule.average) * (weights - averaged)
         return (weights, averaged, best, inner), value
 
-    return jax.lax.scan(step, state, objective.batches(data, schedule.steps_per_epoch, key=key))
+    return jax.lax.scan(step, state, objective.batches(data, steps, key=key))
 
 
 @soon_compiled
