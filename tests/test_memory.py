@@ -5,7 +5,9 @@ import pytest
 
 import effective_langevin as el
 from effective_langevin.estimate.closure.evidence import Candidate, MemoryChoice
-from effective_langevin.memory import as_memory, name_memory
+from effective_langevin.estimate.closure.residual import ResidualDiffusion
+from effective_langevin.estimate.mobility.evidence import HorizonEvidence
+from effective_langevin.memory import _candidates, _split, as_memory, name_memory
 
 FRICTION = 0.5
 
@@ -139,18 +141,25 @@ def test_motion_in_a_double_well_has_its_friction_and_noise():
 
 @pytest.mark.parametrize(
     ("given", "meant"),
-    [(None, None), ("none", None), ("velocity", el.Velocity()), ("delays:3", el.Delays(3)), ("auto", "auto")],
+    [
+        (None, None),
+        ("none", None),
+        ("velocity", el.Velocity()),
+        ("velocity:2", el.Velocity(2)),
+        ("delays:3", el.Delays(3)),
+        ("auto", "auto"),
+    ],
 )
 def test_memory_is_known_by_name(given, meant):
     assert as_memory(given) == meant
 
 
 def test_names_of_memories_are_read_back():
-    for memory in (None, el.Velocity(), el.Delays(4, 2)):
+    for memory in (None, el.Velocity(), el.Velocity(2), el.Delays(4, 2)):
         assert as_memory(name_memory(memory)) == memory
 
 
-@pytest.mark.parametrize("given", ["speed", "delays", "delays:0", "delays:2:x", "velocity:2", 3])
+@pytest.mark.parametrize("given", ["speed", "delays", "delays:0", "delays:2:x", "velocity:0", "velocity:1:2", 3])
 def test_other_memories_are_refused(given):
     with pytest.raises(el.ArgumentError, match="Argument `memory` must be"):
         as_memory(given)
@@ -179,6 +188,39 @@ def test_the_evidence_of_a_choice_is_stored():
     assert plain["candidates"][1]["loss"] is None
     assert MemoryChoice.from_dict(plain).candidates[1].loss == float("inf")
     assert choice.rows()[1][:2] == ("2 delays of 3 steps", "members diverged")
+
+
+def test_memories_are_described_in_words():
+    named = {
+        "velocity:2": "velocities and accelerations",
+        "velocity:3": "3 derivatives",
+        "delays:2:1": "2 delays of a step",
+    }
+    assert {kind: MemoryChoice.describe(kind) for kind in named} == named
+
+
+def test_noise_on_hidden_variables_forgets_the_smoothing_at_the_speed_of_motion():
+    """Exact: D = width^2 times speed where the rest is less, the rest itself where it is more, zero on x."""
+    found = np.array([[5.0, 1.0, 1.0], [1.0, 1e-6, 0.0], [1.0, 0.0, 7.0]])
+    rest = ResidualDiffusion(lambda weights: found, 1, HorizonEvidence("residual", np.ones(1)), False)
+    lifted = rest.on_hidden(1, np.array([0.01, 0.01, 0.04]), np.array([3.0, 5.0, 10.0])).estimate(np.ones(1))
+    assert lifted == pytest.approx(np.diag([0.0, 0.05, 7.0]), abs=1e-12)
+
+
+@pytest.mark.parametrize(("samples", "stretches"), [(386, 2), (100, 1), (100_000, 10)])
+def test_short_records_hold_out_fewer_and_longer_stretches(samples, stretches):
+    """Every stretch has the past of five samples and the leads of one, an integral time, three times over."""
+    series = el.TimeSeries(np.random.default_rng(1).normal(size=samples), 1.0)
+    train, test = _split(series, series, [el.Velocity(2), el.Delays(3)])
+    assert train.n_samples == pytest.approx(0.8 * samples, abs=2)
+    assert len(test.segments) == stretches or stretches < 10
+    assert min(len(segment) for segment in test.segments) >= min(18, 0.2 * samples)
+
+
+def test_one_delay_is_tried_where_sampling_is_coarse():
+    fine, coarse = (el.TimeSeries(np.sin(step * np.arange(4000.0)), 1.0) for step in (0.02, 0.4))
+    assert [name_memory(m) for m in _candidates(coarse)][:4] == ["none", "velocity", "delays:1:1", "velocity:2"]
+    assert [name_memory(m) for m in _candidates(fine)][:3] == ["none", "velocity", "velocity:2"]
 
 
 def test_auto_finds_no_memory_where_there_is_none():

@@ -127,7 +127,7 @@ def compare(
     checks.instance_of("series", series, (TimeSeries,), "Wrap your array first: el.TimeSeries(values, dt=...).")
     members, starts = checks.integer_at_least("members", members, 2), checks.integer_at_least("starts", starts, _FEWEST)
     centred = series.map(lambda segment: segment - series.stacked().mean(axis=0))
-    steps = _default_leads(centred) if leads is None else count_leads(leads, series.dt)
+    steps = default_leads(centred) if leads is None else count_leads(leads, series.dt)
     rows = choose_starts([len(s) for s in series.segments], int(steps[-1]), series.n_samples)
     first = min(series.starts)
     keys = _moments(series, first)
@@ -164,7 +164,8 @@ def _table(scores: Mapping[str, np.ndarray], leads: np.ndarray, starts: int, tim
     return Comparison(tuple(scores), score, excess, error, by_lead, leads, starts, time_unit, choice.kind)
 
 
-def _default_leads(series: TimeSeries) -> np.ndarray:
+def default_leads(series: TimeSeries) -> np.ndarray:
+    """Return five leads in samples, up to an integral time of a series of mean zero."""
     forgets = float(np.mean(integral_times(series.segments, series.dt)) / series.dt)
     return np.unique(np.geomspace(1, np.clip(round(forgets), 1, _LONGEST), _LEADS).round().astype(int))
 

@@ -14,7 +14,7 @@ KINDS = {
     "diffusion": "a diffusion that depends on the state, without a current",
     "both": "a diffusion and a current that depend on the state",
 }
-MEMORIES = {"none": "no memory", "velocity": "velocities"}
+MEMORIES = {"none": "no memory", "velocity": "velocities", "velocity:2": "velocities and accelerations"}
 
 
 @dataclass(frozen=True)
@@ -128,13 +128,16 @@ class ClosureChoice(Choice):
 
 @dataclass(frozen=True)
 class MemoryChoice(Choice):
-    """Which memory was taken, and why: "none", "velocity" or "delays:N:LAG"."""
+    """Which memory was taken, and why: "none", "velocity", "velocity:N" or "delays:N:LAG"."""
 
     @staticmethod
     def describe(kind: str) -> str:
         if kind in MEMORIES:
             return MEMORIES[kind]
-        _, count, lag = kind.split(":")
+        name, count, *rest = kind.split(":")
+        if name == "velocity":
+            return f"{count} derivatives"
+        (lag,) = rest
         return f"{count} delays of {lag} steps" if int(lag) > 1 else f"{count} delays of a step"
 
 

@@ -253,7 +253,11 @@ def _from_network(series: TimeSeries, score: ScoreFit, space: StateSpace, *, key
     moving, current = moving @ matrix.T, SharedCurrent(jnp.asarray(matrix, jnp.float32))
     values = evaluate_everywhere(fast, series.stacked(np.float32))
     scores, currents = (_split_like(series, part) for part in (values[:, :size], values[:, size:] @ matrix.T))
-    rest = infer_diffusion(series, scores, currents, space.symmetry).at_least(score.scale, series, space.symmetry)
+    rest = infer_diffusion(series, scores, currents, space.symmetry)
+    if space.hidden:
+        rest = rest.on_hidden(space.observed, np.diagonal(score.blur), unit)
+    else:
+        rest = rest.at_least(score.scale, series, space.symmetry)
     carried = lagged_moments(_split_like(held_out, moving), _split_like(held_out, seen), [0], rest.groups)
 
     def violation(weights: np.ndarray) -> Matrix:
