@@ -26,6 +26,7 @@ from .data.preprocess.pointwise import embed_angles
 from .data.provenance import describe_data
 from .data.suitability import find_unsuited, refuse_dependent
 from .diagnose import Diagnosis, diagnose
+from .estimate.closure.smoothing import choose_width
 from .estimate.mobility.base import ClosureFit, ClosureStrategy
 from .estimate.mobility.cross_check import cross_check
 from .estimate.score import KGMM, DenoisingScore, Gaussian, ScoreFit, ScoreStrategy, estimate_score
@@ -39,9 +40,6 @@ from .model import LangevinModel
 _KGMM_DIMENSIONS = 6
 _LEAST_SAMPLES = 100
 _KEPT_STATES = 4096
-_ON_THIN_SETS = (
-    0.1  # smoothing width, which adds 1 % to the variance: beside a thin set a narrower one is always better
-)
 
 
 def fit(
@@ -228,12 +226,12 @@ def _default_score(series: TimeSeries, space: StateSpace) -> ScoreStrategy:
     """KGMM in a few dimensions, where it supports the angles if there are any; a denoising network otherwise.
 
     With delays, or several derivatives, the network learns the current, too: it stays small beside the thin set of the
-    states. Its width is not chosen, so that nothing tells it from noise in a short record: that has a Gaussian score.
+    states. Its width is not one that tells it from noise in a short record: that has a Gaussian score.
     """
     if space.hidden and not space.rates:
         centre = series.excerpt().stacked().mean(axis=0)
         enough = count_independent(series.excerpt().map(lambda x: x - centre)) >= LEAST_INDEPENDENT
-        return DenoisingScore(noise_level=_ON_THIN_SETS) if enough else Gaussian()
+        return DenoisingScore(noise_level=choose_width(series)) if enough else Gaussian()
     return KGMM() if space.dimension <= _KGMM_DIMENSIONS and KGMM().supports(space) else DenoisingScore()
 
 
