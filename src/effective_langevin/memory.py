@@ -117,7 +117,8 @@ def choose_memory(
     if reason := _why_none(diagnosis):
         return None, MemoryChoice("none", reason)
     tried = {name_memory(memory): memory for memory in _candidates(transformed)}
-    centred = transformed.map(lambda x: x - transformed.stacked().mean(axis=0))
+    mean = transformed.stacked().mean(axis=0)
+    centred = transformed.map(lambda x: x - mean)
     train, test = _split(_part(series), centred, [memory for memory in tried.values() if memory])
     if count_independent(centred) >= LEAST_INDEPENDENT:
         mobility = mobility or StateDependent()
