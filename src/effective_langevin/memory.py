@@ -116,12 +116,12 @@ def choose_memory(
         return asked, None
     if reason := _why_none(diagnosis):
         return None, MemoryChoice("none", reason)
-    tried = {name_memory(memory): memory for memory in _candidates(transformed)}
     mean = transformed.stacked().mean(axis=0)
     centred = transformed.map(lambda x: x - mean)
+    long = count_independent(centred) >= LEAST_INDEPENDENT
+    tried = {name_memory(memory): memory for memory in _candidates(transformed, long)}
     train, test = _split(_part(series), centred, [memory for memory in tried.values() if memory])
-    if count_independent(centred) >= LEAST_INDEPENDENT:
-        mobility = mobility or StateDependent()
+    mobility = mobility or StateDependent() if long else mobility
     models: dict[str, LangevinModel] = {}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", EstimateWarning)
@@ -149,12 +149,13 @@ def _why_none(diagnosis: Diagnosis | None) -> str:
     return ""
 
 
-def _candidates(series: TimeSeries) -> list[Memory | None]:
+def _candidates(series: TimeSeries, long: bool) -> list[Memory | None]:
     """Return what is tried, simplest first: derivatives of a smooth series, and delays over about its fast time.
 
-    One delay is tried as well where a series is not smooth, or moves by its spread within a few samples.
+    One delay is tried as well where a series moves by its spread within a few samples. Of a series that is not smooth,
+    or not long enough for a closure that depends on the state, a few delays are tried.
     """
-    if not classify_short_times(series.segments).ballistic:
+    if not (long and classify_short_times(series.segments).ballistic):
         return [None, *_ROUGH]
     steps = np.concatenate([np.diff(s.astype(float), axis=0) for s in series.segments if len(s) > 1])
     fast = float(np.mean(series.stacked().std(axis=0) / np.sqrt((steps**2).mean(axis=0))))
