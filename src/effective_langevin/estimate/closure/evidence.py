@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass, fields
 from math import inf, isfinite
 from typing import Any, Self
 
-from ..._core.format import after_number, plus_minus, short
+from ..._core.format import after_number, count, plus_minus, short
 
 KINDS = {
     "constant": "a constant mobility",
@@ -134,11 +134,11 @@ class MemoryChoice(Choice):
     def describe(kind: str) -> str:
         if kind in MEMORIES:
             return MEMORIES[kind]
-        name, count, *rest = kind.split(":")
+        name, *numbers = kind.split(":")
         if name == "velocity":
-            return f"{count} derivatives"
-        (lag,) = rest
-        return f"{count} delays of {lag} steps" if int(lag) > 1 else f"{count} delays of a step"
+            return f"{numbers[0]} derivatives"
+        copies, lag = map(int, numbers)
+        return f"{count(copies, 'delay')} of {f'{lag} steps' if lag > 1 else 'a step'}"
 
 
 @dataclass(frozen=True)
