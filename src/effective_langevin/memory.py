@@ -152,8 +152,9 @@ def _why_none(diagnosis: Diagnosis | None) -> str:
 def _candidates(series: TimeSeries, long: bool) -> list[Memory | None]:
     """Return what is tried, simplest first: derivatives of a smooth series, and delays over about its fast time.
 
-    One delay is tried as well where a series moves by its spread within a few samples. Of a series that is not smooth,
-    or not long enough for a closure that depends on the state, a few delays are tried.
+    One delay is tried as well where a series moves by its spread within a few samples, and before the velocity, which is
+    not well known there. Of a series that is not smooth, or not long enough for a closure that depends on the state, a
+    few delays are tried.
     """
     if not (long and classify_short_times(series.segments).ballistic):
         return [None, *_ROUGH]
@@ -161,7 +162,7 @@ def _candidates(series: TimeSeries, long: bool) -> list[Memory | None]:
     fast = float(np.mean(series.stacked().std(axis=0) / np.sqrt((steps**2).mean(axis=0))))
     lags = dict.fromkeys(max(1, round(window * fast / _COPIES)) for window in _WINDOWS)
     coarse = _ROUGH[:1] if min(lags) == 1 else ()
-    return [None, Velocity(), *coarse, Velocity(2), *(Delays(_COPIES, lag) for lag in lags)]
+    return [None, *coarse, Velocity(), Velocity(2), *(Delays(_COPIES, lag) for lag in lags)]
 
 
 def _split(series: TimeSeries, centred: TimeSeries, tried: Sequence[Memory]) -> tuple[TimeSeries, TimeSeries]:
