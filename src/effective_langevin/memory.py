@@ -152,7 +152,7 @@ def _why_none(diagnosis: Diagnosis | None) -> str:
 def _candidates(series: TimeSeries, long: bool) -> list[Memory | None]:
     """Return what is tried, simplest first: derivatives of a smooth series, and delays over about its fast time.
 
-    One delay is tried as well where a series moves by its spread within a few samples, and before the velocity, which is
+    One delay is tried as well where a series moves by its spread within a few samples, before the velocity, which is
     not well known there. Of a series that is not smooth, or not long enough for a closure that depends on the state, a
     few delays are tried.
     """
