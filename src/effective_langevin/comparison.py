@@ -125,12 +125,8 @@ def compare(
         checks.instance_of(f"models[{name!r}]", model, (LangevinModel,))
     checks.instance_of("series", series, (TimeSeries,), "Wrap your array first: el.TimeSeries(values, dt=...).")
     members, starts = checks.integer_at_least("members", members, 2), checks.integer_at_least("starts", starts, _FEWEST)
-    if leads is None:
-        centred = series.map(lambda segment: segment - series.stacked().mean(axis=0))
-        forgets = round(float(np.mean(integral_times(centred.segments, series.dt)) / series.dt))
-        steps = np.unique(np.geomspace(1, np.clip(forgets, 1, _LONGEST), _LEADS).round().astype(int))
-    else:
-        steps = count_leads(leads, series.dt)
+    centred = series.map(lambda segment: segment - series.stacked().mean(axis=0))
+    steps = default_leads(centred) if leads is None else count_leads(leads, series.dt)
     rows = choose_starts([len(s) for s in series.segments], int(steps[-1]), series.n_samples)
     first = min(series.starts)
     keys = _moments(series, first)
@@ -165,6 +161,12 @@ def _table(scores: Mapping[str, np.ndarray], leads: np.ndarray, starts: int, tim
     score, excess, error = np.array([known.get(name, (np.inf, np.inf, np.nan)) for name in scores]).T
     by_lead = np.array([score.mean(axis=0) for score in scores.values()])
     return Comparison(tuple(scores), score, excess, error, by_lead, leads, starts, time_unit, choice.kind)
+
+
+def default_leads(series: TimeSeries) -> np.ndarray:
+    """Return five leads in samples, up to an integral time of a series of mean zero."""
+    forgets = float(np.mean(integral_times(series.segments, series.dt)) / series.dt)
+    return np.unique(np.geomspace(1, np.clip(round(forgets), 1, _LONGEST), _LEADS).round().astype(int))
 
 
 def _moments(series: TimeSeries, first: float) -> np.ndarray:

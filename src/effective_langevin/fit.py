@@ -26,6 +26,7 @@ from .data.preprocess.pointwise import embed_angles
 from .data.provenance import describe_data
 from .data.suitability import find_unsuited, refuse_dependent
 from .diagnose import Diagnosis, diagnose
+from .estimate.closure.smoothing import choose_width
 from .estimate.mobility.base import ClosureFit, ClosureStrategy
 from .estimate.mobility.cross_check import cross_check
 from .estimate.score import KGMM, DenoisingScore, Gaussian, ScoreFit, ScoreStrategy, estimate_score
@@ -40,7 +41,6 @@ from .model import LangevinModel
 _KGMM_DIMENSIONS = 6
 _LEAST_SAMPLES = 100
 _KEPT_STATES = 4096
-_WITH_DELAYS = 0.1  # smoothing width: states with delays lie on a thin set, at which a narrower one would stop
 
 
 def fit(
@@ -79,10 +79,11 @@ def fit(
     symmetry : Translations or TranslationsAndReflections, optional
         A symmetry of the process. It is imposed on score and mobility, and tested on the data.
     memory : Velocity, Delays or str, optional
-        Hidden variables from the past: `el.Velocity()` or "velocity" for motion with inertia, `el.Delays(n, lag)` or
-        "delays:N:LAG" for other hidden variables, "auto" to choose by forecasts of the observed variables on held-out
-        stretches (`model.mobility.evidence.memory`). Default: none. Simulations, forecasts and validations speak of
-        the observed variables.
+        Hidden variables from the past: `el.Velocity()` or "velocity" for motion with inertia, `el.Velocity(2)` or
+        "velocity:2" for smooth motion that needs accelerations, `el.Delays(n, lag)` or "delays:N:LAG" for other
+        hidden variables, "auto" to choose by forecasts of the observed variables on held-out stretches
+        (`model.mobility.evidence.memory`). Default: none. Simulations, forecasts and validations speak of the observed
+        variables.
     check : {"warn", "error", "off"}, default "warn"
         What to do with a series that is not stationary, or with variables that take few values, rest at one value or
         hold codes for missing samples: warn, refuse, or do not diagnose it.
@@ -226,13 +227,13 @@ def _labels_of(series: TimeSeries, seed: int) -> dict[str, Any]:
 def _default_score(series: TimeSeries, space: StateSpace) -> ScoreStrategy:
     """KGMM in a few dimensions, where it supports the angles if there are any; a denoising network otherwise.
 
-    With delays the network learns the current, too: it stays small beside the thin set that the states lie on. Its
-    width is not chosen, so that nothing tells it from noise in a short record: that has a Gaussian score.
+    With delays, or several derivatives, the network learns the current, too: it stays small beside the thin set of the
+    states. Its width is not one that tells it from noise in a short record: that has a Gaussian score.
     """
     if space.hidden and not space.rates:
         centre = series.excerpt().stacked().mean(axis=0)
         enough = count_independent(series.excerpt().map(lambda x: x - centre)) >= LEAST_INDEPENDENT
-        return DenoisingScore(noise_level=_WITH_DELAYS) if enough else Gaussian()
+        return DenoisingScore(noise_level=choose_width(series)) if enough else Gaussian()
     return KGMM() if space.dimension <= _KGMM_DIMENSIONS and KGMM().supports(space) else DenoisingScore()
 
 

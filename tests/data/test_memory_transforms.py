@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import effective_langevin as el
+from effective_langevin._core.differences import derivative_weights
 from effective_langevin.data.preprocess.base import from_dict
 
 
@@ -36,6 +37,34 @@ def test_velocity_of_smooth_motion_is_exact_to_third_order():
     assert time[0] == pytest.approx(3 * 0.05)
 
 
+def test_accelerations_of_smooth_motion_are_exact_to_fourth_order():
+    """The error of a backward difference over five steps is below (1.7 dt)^4 times the largest acceleration, 5.8."""
+    series = waves()
+    fitted = el.Velocity(2).fit(series)
+    own = fitted.apply(series)
+    time = own.times[0]
+    moving = np.column_stack([np.cos(time), -3.4 * np.sin(1.7 * time + 0.3)])
+    bending = np.column_stack([-np.sin(time), -5.78 * np.cos(1.7 * time + 0.3)])
+    assert own.names == ("x", "y", "dx/dt", "dy/dt", "d2x/dt2", "d2y/dt2")
+    assert np.abs(own.values[:, 2:4] - moving).max() < 1e-4
+    assert np.abs(own.values[:, 4:] - bending).max() < 5.8 * (1.7 * 0.05) ** 4
+    assert time[0] == pytest.approx(5 * 0.05)
+    assert fitted.errors.max() < 5.8 * (1.7 * 0.05) ** 4
+
+
+def test_units_of_derivatives_count_powers_of_time():
+    series = el.TimeSeries(np.sin(0.1 * np.arange(99.0)), 0.1, names=["x"], units=["m"], time_unit="s")
+    assert el.Velocity(2).fit(series).apply(series).units == ("m", "m/s", "m/s^2")
+
+
+@pytest.mark.parametrize(
+    ("places", "order", "exact"),
+    [(range(4), 1, [-11 / 6, 3, -3 / 2, 1 / 3]), ((-1, 0, 1), 2, [1, -2, 1]), ((1, 2, 3), 0, [3, -3, 1])],
+)
+def test_weights_of_derivatives_are_those_of_the_textbook(places, order, exact):
+    assert derivative_weights(places, order) == pytest.approx(exact, abs=1e-12)
+
+
 def test_velocity_needs_the_past_alone():
     series = waves()
     fitted = el.Velocity().fit(series)
@@ -66,7 +95,7 @@ def test_delays_keep_the_present_and_add_what_it_does_not_tell():
     assert np.abs(np.corrcoef(own.values.T)[:2, 2:]).max() < 0.05
 
 
-@pytest.mark.parametrize("memory", [el.Velocity(), el.Delays(3, 2)])
+@pytest.mark.parametrize("memory", [el.Velocity(), el.Velocity(2), el.Delays(3, 2)])
 def test_memory_comes_back_from_plain_data_and_inverts_to_the_observed(memory):
     series = waves()
     fitted = memory.fit(series)

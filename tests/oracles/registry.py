@@ -85,6 +85,7 @@ TRANSFORMS = {
     "BoxCox with exponent": TransformCase(pp.BoxCox(["rain"], exponent=0.5), positive),
     "DelayEmbedding": TransformCase(pp.DelayEmbedding([2, 5]), climate, invertible=False),
     "Velocity": TransformCase(el.Velocity(), climate, invertible=False),
+    "Velocity of order 2": TransformCase(el.Velocity(2), climate, invertible=False),
     "Delays": TransformCase(el.Delays(3, 2), climate, invertible=False),
     "Chain": TransformCase(pp.Chain([pp.Detrend(), pp.RemoveSeasonalCycle(PERIOD), pp.PCA(components=3)]), climate),
     "Chain of chains": TransformCase(

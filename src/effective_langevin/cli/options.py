@@ -87,7 +87,7 @@ MODEL: Table = {
     ),
     "memory": (
         str, "Hidden variables from the past, chosen by held-out forecasts (auto) or as given.",
-        "auto|velocity|delays:N[:LAG]"
+        "auto|velocity[:N]|delays:N[:LAG]"
     ),
     "symmetry": (str, "translations or translations-and-reflections.", None),
     "check": (str, "What to do with a series that is not stationary. Default: error.", "error|warn|off"),

@@ -10,15 +10,15 @@ from itertools import pairwise
 import numpy as np
 
 from ..._core import checks
+from ..._core.differences import derivative_weights
 from ..._core.types import Matrix, Samples, Vector
 from ..series import Label, TimeSeries
 from .base import described
 from .embedding import PastTransform
 
-_DIFFERENCES = 3  # a velocity is a combination of the last three of them
-_FORWARD = np.array([11.0, -7.0, 2.0]) / 6  # dx/dt from the next three differences, exact up to the third order
-_TO_ZERO = np.array([3.0, -3.0, 1.0])  # a parabola through lags 1, 2 and 3, at lag 0
-_LEAST_SHARE = 1e-3  # of the variance of the observed variables that a coordinate of the past must hold
+# Share of the variance of the observed variables that a coordinate of the past must hold: one that is narrower than the
+# smoothing width of the state, 0.1 of their spread, holds more noise of the smoothing than past.
+_LEAST_SHARE = 0.01
 
 
 @dataclass(frozen=True)
@@ -29,6 +29,12 @@ class Velocity:
     are learned: the mean of the velocity from the next three samples, given the past. For smooth motion this is a
     backward difference of high order; where noise drives the velocity, it is smoothed as much as the noise asks for.
 
+    Parameters
+    ----------
+    order : int, default 1
+        Number of derivatives: with 2 the state is (x, v, a), and every derivative comes from the last five
+        differences. Smooth motion with two hidden variables, such as chaos in three, needs both.
+
     Examples
     --------
     >>> series = el.TimeSeries(np.sin(0.1 * np.arange(200.0)), dt=0.1, names=["x"])
@@ -36,6 +42,16 @@ class Velocity:
     >>> fitted.apply(series).names
     ('x', 'dx/dt')
     """
+
+    order: int = 1
+
+    def __post_init__(self):
+        object.__setattr__(self, "order", checks.integer_at_least("order", self.order, 1))
+
+    @property
+    def reach(self) -> int:
+        """Number of differences that a derivative is made of."""
+        return 2 * self.order + 1
 
     def fit(self, series: TimeSeries) -> "FittedVelocity":
         """Learn the weights of the differences.
@@ -50,35 +66,47 @@ class Velocity:
         FittedTransform
             It adds the velocities.
         """
-        past, target, mean = [], [], series.stacked().mean(axis=0)
+        reach, mean = self.reach, series.stacked().mean(axis=0)
+        ahead = [derivative_weights(range(reach + 1), k) / series.dt**k for k in range(1, self.order + 1)]
+        past, target = [], []
         for segment in series.segments:
             steps = np.diff(segment.astype(float), axis=0) / series.dt
-            count = len(steps) - 2 * _DIFFERENCES + 1
+            count = len(steps) - 2 * reach + 1
             if count > 0:
-                target.append(sum(w * steps[_DIFFERENCES + k :][:count] for k, w in enumerate(_FORWARD)))
-                given = [steps[_DIFFERENCES - 1 - k :][:count] for k in range(_DIFFERENCES)]
-                past.append(np.stack([*given, segment[_DIFFERENCES:][:count] - mean], axis=2))
-        checks.enough_samples(sum(map(len, target)), _DIFFERENCES, "a velocity")
+                after = [segment[reach + k :][:count].astype(float) for k in range(reach + 1)]
+                target.append(np.stack([sum(w * x for w, x in zip(weights, after)) for weights in ahead], axis=2))
+                given = [steps[reach - 1 - k :][:count] for k in range(reach)]
+                past.append(np.stack([*given, segment[reach:][:count] - mean], axis=2))
+        checks.enough_samples(sum(map(len, target)), reach, "a velocity")
         before, after = np.concatenate(past), np.concatenate(target)
-        weights = [np.linalg.lstsq(before[:, i], after[:, i], rcond=None)[0] for i in range(series.dimension)]
-        found = sum(w * before[..., k] for k, w in enumerate(np.array(weights).T))
-        missing = np.maximum(_spread_of_velocities(series) - np.mean(found**2, axis=0), 0.0)
-        made_of = {"lags": (_DIFFERENCES,), "dt": series.dt, "mean": mean, "weights": np.array(weights)}
-        return FittedVelocity(**described(series), **made_of, errors=np.sqrt(missing))
+        found = [np.linalg.lstsq(before[:, i], after[:, i], rcond=None)[0] for i in range(series.dimension)]
+        weights = np.array(found).transpose(2, 0, 1)
+        known = np.einsum("nik,oik->nio", before, weights)
+        spread = np.transpose([_spread_of_derivative(series, k) for k in range(1, self.order + 1)])
+        # What is missing of the spread; no more than what the next samples differ by, also where that is uncertain.
+        missing = np.minimum(spread - np.mean(known**2, axis=0), np.mean((after - known) ** 2, axis=0))
+        made_of = {"lags": (reach,), "dt": series.dt, "mean": mean, "weights": weights.reshape(-1, reach + 1)}
+        return FittedVelocity(**described(series), **made_of, errors=np.sqrt(np.maximum(missing, 0.0)).T.ravel())
 
 
-def _spread_of_velocities(series: TimeSeries) -> Vector:
-    """Return < v^2 > of each variable: that of differences is less, but not that at lags of one to three samples."""
-    steps = [np.diff(segment.astype(float), axis=0) / series.dt for segment in series.segments]
-    means = [np.mean(np.concatenate([s[k:] * s[: len(s) - k] for s in steps if len(s) > k]), 0) for k in (1, 2, 3)]
-    return _TO_ZERO @ np.array(means)
+def _spread_of_derivative(series: TimeSeries, order: int) -> Vector:
+    """Return the mean square of a derivative of each variable: a parabola at lag 0.
+
+    That of differences is less, but not their products at lags at which they do not overlap: one to three samples for
+    velocities, two to four for accelerations.
+    """
+    lags = range(order, order + 3)
+    moved = [np.diff(segment.astype(float), n=order, axis=0) / series.dt**order for segment in series.segments]
+    means = [np.mean(np.concatenate([d[k:] * d[: len(d) - k] for d in moved if len(d) > k]), 0) for k in lags]
+    return derivative_weights(lags, 0) @ np.array(means)
 
 
 @dataclass(frozen=True, eq=False)
 class FittedVelocity(PastTransform):
     """The present first, then the velocities, sums of the last differences, newest first, and x - mean with `weights`.
 
-    `errors` are the standard errors of these velocities.
+    After the velocities come accelerations, and so on, as many as there are rows of weights. `errors` are the standard
+    errors of all of them.
     """
 
     mean: Vector
@@ -87,20 +115,24 @@ class FittedVelocity(PastTransform):
 
     @property
     def new_labels(self) -> list[Label]:
-        """x, y, dx/dt, dy/dt."""
-        unit = f"/{self.time_unit}" if self.time_unit else ""
-        moving: list[Label] = [(f"d{n}/dt", f"{u}{unit}" if u else "", None) for n, u, _ in self.labels]
+        """x, y, dx/dt, dy/dt; then d2x/dt2, d2y/dt2, and so on."""
+        moving: list[Label] = []
+        for k in range(1, len(self.weights) // len(self.names) + 1):
+            power = str(k) if k > 1 else ""
+            per = f"/{self.time_unit}{f'^{k}' if k > 1 else ''}" if self.time_unit else ""
+            moving += [(f"d{power}{n}/dt{power}", f"{u}{per}" if u else "", None) for n, u, _ in self.labels]
         return [*self.labels, *moving]
 
     def _embed(self, copies: list[Samples]) -> Samples:
         steps = [(newer - older) / self.dt for newer, older in pairwise(copies)]
         known = [*steps, copies[0] - self.mean]
-        return np.hstack([copies[0], sum(w * part for w, part in zip(self.weights.T, known))])
+        parts = self.weights.reshape(-1, len(self.names), len(known))
+        return np.hstack([copies[0], *(sum(w * part for w, part in zip(weights.T, known)) for weights in parts)])
 
     @property
     def used(self) -> tuple[int, ...]:
         """Lags of the samples that a state is made of, the present first."""
-        return tuple(range(_DIFFERENCES + 1))
+        return tuple(range(max(self.lags) + 1))
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass, fields
 from math import inf, isfinite
 from typing import Any, Self
 
-from ..._core.format import after_number, plus_minus, short
+from ..._core.format import after_number, count, plus_minus, short
 
 KINDS = {
     "constant": "a constant mobility",
@@ -14,7 +14,7 @@ KINDS = {
     "diffusion": "a diffusion that depends on the state, without a current",
     "both": "a diffusion and a current that depend on the state",
 }
-MEMORIES = {"none": "no memory", "velocity": "velocities"}
+MEMORIES = {"none": "no memory", "velocity": "velocities", "velocity:2": "velocities and accelerations"}
 
 
 @dataclass(frozen=True)
@@ -126,14 +126,17 @@ class ClosureChoice(Choice):
 
 @dataclass(frozen=True)
 class MemoryChoice(Choice):
-    """Which memory was taken, and why: "none", "velocity" or "delays:N:LAG"."""
+    """Which memory was taken, and why: "none", "velocity", "velocity:N" or "delays:N:LAG"."""
 
     @staticmethod
     def describe(kind: str) -> str:
         if kind in MEMORIES:
             return MEMORIES[kind]
-        _, count, lag = kind.split(":")
-        return f"{count} delays of {lag} steps" if int(lag) > 1 else f"{count} delays of a step"
+        name, *numbers = kind.split(":")
+        if name == "velocity":
+            return f"{numbers[0]} derivatives"
+        copies, lag = map(int, numbers)
+        return f"{count(copies, 'delay')} of {f'{lag} steps' if lag > 1 else 'a step'}"
 
 
 class _Plain:

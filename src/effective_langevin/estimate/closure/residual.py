@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ..._core.matrices import positive_part
-from ..._core.types import LagMatrices, Matrix, Samples
+from ..._core.types import LagMatrices, Matrix, Samples, Vector
 from ...data import TimeSeries
 from ...statistics.integral_time import error_groups, integral_times
 from ...statistics.lags import lagged_moments
@@ -54,6 +54,25 @@ class ResidualDiffusion:
             used = symmetry.blocks(lifted(np.ones(self.groups)))
             horizon = replace(horizon, phi_of_mode=np.real(np.trace(used, axis1=1, axis2=2)))
         return replace(self, estimate=lifted, horizon=horizon)
+
+    def on_hidden(self, observed: int, blur: Vector, speed: Vector) -> "ResidualDiffusion":
+        """Keep noise to the hidden variables, and lift D there to the square of the smoothing width times the speed.
+
+        What is observed moves with the hidden variables, so that noise reaches it through them alone. `speed` is that
+        of each variable in units of its spread, and `blur` the variance of the smoothing. D then forgets a departure
+        of that width from the states of the data while a variable moves by its spread: as fast as motion carries it on.
+        """
+        root, size = np.sqrt(blur * speed)[observed:], len(blur)
+
+        def lifted(weights: np.ndarray) -> Matrix:
+            found = self.estimate(weights)[observed:, observed:] / np.outer(root, root)
+            values, vectors = np.linalg.eigh(found)
+            half = root[:, None] * vectors * np.sqrt(np.maximum(values, 1.0))
+            whole = np.zeros((size, size))
+            whole[observed:, observed:] = half @ half.T
+            return whole
+
+        return replace(self, estimate=lifted)
 
 
 def infer_diffusion(

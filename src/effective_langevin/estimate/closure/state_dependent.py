@@ -31,6 +31,7 @@ from .fields import ConstantDiffusion, CurrentField, DiffusionField, Fields, Sha
 from .inertia import Motion
 from .regression import CurrentRegression
 from .residual import ResidualDiffusion, infer_diffusion
+from .smoothing import TOLD, told_share
 from .weak_form import MOST_VARIABLES, WeakForm, WeakSolver
 from .weak_lags import FROM_ZERO, Lags, hides_smooth_motion
 from .weak_moments import WeakMoments
@@ -242,7 +243,11 @@ def _from_network(series: TimeSeries, score: ScoreFit, space: StateSpace, *, key
     moving, current = moving @ matrix.T, SharedCurrent(jnp.asarray(matrix, jnp.float32))
     values = evaluate_everywhere(fast, series.stacked(np.float32))
     scores, currents = (_split_like(series, part) for part in (values[:, :size], values[:, size:] @ matrix.T))
-    rest = infer_diffusion(series, scores, currents, space.symmetry).at_least(score.scale, series, space.symmetry)
+    rest = infer_diffusion(series, scores, currents, space.symmetry)
+    if space.hidden and told_share(series, currents).min() >= TOLD:
+        rest = rest.on_hidden(space.observed, np.diagonal(score.blur), unit)
+    else:
+        rest = rest.at_least(score.scale, series, space.symmetry)
     carried = lagged_moments(_split_like(held_out, moving), _split_like(held_out, seen), [0], rest.groups)
 
     def violation(weights: np.ndarray) -> Matrix:
