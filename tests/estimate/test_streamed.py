@@ -209,7 +209,7 @@ def test_other_samples_in_one_block_begin_anew(small_buffers):
 
     def digest(values):
         data = streamed.StreamedSamples([read_by(values, 70)], 0.3, 16, Schedule(4, 60, 1e-3), key=KEY)
-        return checkpoints._digest(*data.identity)
+        return checkpoints.digest(*data.identity)
 
     other = values.copy()
     other[512, 1] += 1e-9

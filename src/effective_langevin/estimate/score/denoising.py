@@ -208,7 +208,7 @@ class DenoisingScore(ScoreStrategy):
         if space.angles and isinstance(self.network, MLP):
             return OnCircles(self.network.build(size, key=key, inputs=len(space.owners)), space.periods)
         further: dict[str, Any] = {"outputs": 2} if velocities else {}
-        # Each of its many small arrays would be a program of its own, which takes a GPU longer to compile.
+        # On the host: each of its many small arrays is one more program, which takes a GPU longer to compile.
         network = computed_on_host(lambda key: self.network.build(size, key=key, **further), key)
         if not self.precondition:
             return network
