@@ -231,12 +231,12 @@ def test_a_run_that_was_killed_continues_and_does_nothing_twice(tmp_path):
     running = subprocess.Popen([sys.executable, str(script), str(out)], start_new_session=True)
     rows = out / "rows"
     limit = time.monotonic() + 120
-    while (len(list(rows.glob("*.json"))) if rows.is_dir() else 0) < 5 and time.monotonic() < limit:
+    while (len(list(rows.glob("[!.]*.json"))) if rows.is_dir() else 0) < 5 and time.monotonic() < limit:
         time.sleep(0.02)
     os.killpg(running.pid, signal.SIGKILL)
     running.wait()
-    before = {path: path.stat().st_mtime_ns for path in [*rows.glob("*.json"), *(out / "models").glob("[!.]*")]}
-    done = {path.stem for path in rows.glob("*.json")}
+    before = {path: path.stat().st_mtime_ns for path in [*rows.glob("[!.]*.json"), *(out / "models").glob("[!.]*")]}
+    done = {path.stem for path in rows.glob("[!.]*.json")}
     assert 5 <= len(done) < 40
     subprocess.run([sys.executable, str(script), str(out)], check=True)
     fits = ManyFits.open(out)
