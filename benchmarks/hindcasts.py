@@ -20,7 +20,7 @@ from effective_langevin.execution.compilation import keep_compiled_programs
 RESULTS = Path(__file__).parent / "results" / "hindcasts.json"
 HELD_OUT = 0.3
 DELAY, SEASON = el.preprocess.DelayEmbedding([1]), el.preprocess.RemoveSeasonalCycle(12)
-MEMORY = {"memory": "delays:1"}
+MEMORY, AUTO = {"memory": "delays:1"}, {"memory": "auto"}
 
 
 @dataclass(frozen=True)
@@ -41,8 +41,10 @@ CASES = {
     "NAO, no memory": Case("nao_daily.npz", _DAYS, members=99),
     "NAO, delay": Case("nao_daily.npz", _DAYS, preprocess=DELAY, members=99),
     "NAO": Case("nao_daily.npz", _DAYS, options=MEMORY, members=99),
+    "NAO, chosen memory": Case("nao_daily.npz", _DAYS, options=AUTO, members=99),
     "ENSO, delay": Case("enso_xro.npz", preprocess=[SEASON, DELAY], **_ENSO),
     "ENSO": Case("enso_xro.npz", preprocess=SEASON, options=MEMORY, **_ENSO),
+    "ENSO, chosen memory": Case("enso_xro.npz", preprocess=SEASON, options=AUTO, **_ENSO),
 }
 
 
