@@ -135,7 +135,7 @@ def _draw_path(axes: Any, curve: Curve, v: int, stacked: bool = False) -> None:
         ax.plot(time, piece, color=colour, linewidth=0.8)
         ax.set(xlim=(time[0], time[-1]), ylim=(low - margin, high + margin))
         ax.yaxis.set_major_locator(MaxNLocator(4))
-    name = short(curve.labels[v], _NAMED) + (f"\n[{plain(unit)}]" if unit else "")
+    name = short(curve.labels[v], _NAMED) + (f"\n[{plain(unit)}]" if unit not in NO_UNITS else "")
     for ax in axes if stacked else axes[:1]:
         ax.set_ylabel(name)
     if stacked and "date" not in curve:
