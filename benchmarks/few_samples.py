@@ -22,7 +22,7 @@ from .coverage import COVARIANCE, DRIFT
 
 DT = 0.2
 PROCESSES = {"one variable": (np.eye(1), np.eye(1)), "three variables": (DRIFT, COVARIANCE)}
-INDEPENDENT, REPLICAS = (10, 20, 50), 200
+INDEPENDENT, REPLICAS = (10, 20, 50), 1000
 
 
 def paths(drift: np.ndarray, covariance: np.ndarray, count: int, samples: int, seed: int = 0) -> np.ndarray:
