@@ -238,6 +238,16 @@ def test_the_way_down_the_widths_ends_where_the_loss_rises_twice_however_many_ar
     assert choice.held_out_loss[4] > choice.held_out_loss[3] > choice.held_out_loss[2] == 0
 
 
+def test_all_held_out_samples_of_few_variables_rate_the_widths():
+    """Errors of the loss fall with the root of the number of samples: by 5 from 20 000 to 500 000."""
+    test = np.random.default_rng(0).normal(size=(500_000, 1))
+    errors = [
+        choose_noise_level(lambda sigma: Score.linear(np.eye(1) / (1 + sigma**2)), test[:count], key=KEY)[1]
+        for count in (20_000, 500_000)
+    ]
+    assert errors[0].standard_error[0] / errors[1].standard_error[0] == pytest.approx(5, rel=0.1)
+
+
 def test_averages_of_noise_do_not_depend_on_the_number_of_threads(monkeypatch):
     samples = np.random.default_rng(0).normal(size=(1000, 2))
     tree = grow_tree(samples, cells=20, key=KEY)

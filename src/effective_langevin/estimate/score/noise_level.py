@@ -31,7 +31,7 @@ from .preconditioning import covariance_matrix
 from .score import Score
 
 CANDIDATES = (0.4, 0.2, 0.1, 0.05, 0.025, 0.0125)
-_SAMPLES = 20000
+_SAMPLES, _NUMBERS = 20_000, 1 << 19  # of held-out samples, in many variables and in few
 _NOTHING = 1e-4
 _NARROW = 0.5  # variance of a direction in the frame of the noise, which makes that of all others one
 
@@ -117,8 +117,9 @@ def _error_of_mean(values: np.ndarray) -> float:
 
 def _draw(samples: Samples, key: jax.Array) -> jax.Array:
     """At most a bounded number of the samples, in their order."""
-    if len(samples) > _SAMPLES:
-        rows = jax.random.choice(key, len(samples), (_SAMPLES,), replace=False)
+    most = max(_SAMPLES, _NUMBERS // samples.shape[1])
+    if len(samples) > most:
+        rows = jax.random.choice(key, len(samples), (most,), replace=False)
         samples = samples[np.sort(np.asarray(rows))]
     return jnp.asarray(samples, jnp.float32)
 
