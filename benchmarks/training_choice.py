@@ -1,4 +1,4 @@
-"""How to train the small Kuramoto-Sivashinsky demonstration: `python -m benchmarks.training_choice [SEED ...] [NAME ...]`.
+"""How to train the small Kuramoto-Sivashinsky demonstration: `python -m benchmarks.training_choice [SEED|NAME ...]`.
 
 Trains score and current at several rates and compares the loss on held-out samples; no model is simulated. Writes
 benchmarks/results/training_choice.json. Best on a GPU.

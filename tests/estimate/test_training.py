@@ -15,6 +15,7 @@ from effective_langevin._core import checkpoints, progress
 from effective_langevin.estimate.score.denoising import Denoising
 from effective_langevin.estimate.score.training import Schedule, Trained, train
 from effective_langevin.estimate.symmetry import NoSymmetry
+from effective_langevin.execution.devices import computed_on_host
 
 KEY = jax.random.key(0)
 NONE = NoSymmetry()
@@ -372,3 +373,11 @@ def test_a_fit_killed_in_the_middle_of_training_continues_to_the_same_model(watc
     assert resumed.diagnostics == uninterrupted.diagnostics
     np.testing.assert_array_equal(resumed.mobility.matrix, uninterrupted.mobility.matrix)
     assert list(folder.iterdir()) == []
+
+
+def test_weights_made_on_the_host_are_bound_to_no_device(monkeypatch):
+    """Otherwise an epoch is compiled twice: for what it is given first, and for what it returns."""
+    monkeypatch.setattr(jax, "default_backend", lambda: "gpu")
+    found = computed_on_host(lambda key: {"weights": jax.random.normal(key, (3,)), "name": "mine"}, jax.random.key(0))
+    assert found["name"] == "mine"
+    assert not found["weights"].committed

@@ -52,7 +52,13 @@ DEMOS = {
         samples=200_000,
         spin_up={"step": 0.2, "burn_in": 1000.0},
         score=DenoisingScore(
-            UNet1D(), noise_level=0.1, batch=128, epochs=20, epoch_samples=51_200, learning_rate=1e-3, average=0.998
+            UNet1D(normalization="batch"),
+            noise_level=0.1,
+            batch=128,
+            epochs=20,
+            epoch_samples=51_200,
+            learning_rate=1e-2,
+            average=0.998,
         ),
         mobility=StateDependent(),
         symmetry=TranslationsAndReflections(parity=-1, continuous=True),

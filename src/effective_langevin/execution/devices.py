@@ -89,7 +89,10 @@ def _mesh() -> Mesh:
 
 
 def computed_on_host(function: Callable[..., Any], *arguments: Any) -> Any:
-    """Call a function on the CPU, and bring the arrays it returns to the default device."""
+    """Call a function on the CPU, and bring the arrays it returns to the default device.
+
+    They are not bound to it: a program is compiled again for arrays that are, and what it returns would be.
+    """
     if jax.default_backend() == "cpu" or any(isinstance(x, Tracer) for x in jax.tree.leaves(arguments)):
         return function(*arguments)
     try:
@@ -98,4 +101,4 @@ def computed_on_host(function: Callable[..., Any], *arguments: Any) -> Any:
         return function(*arguments)
     with jax.default_device(host):
         found = function(*_move(arguments, host))
-    return _move(found, jax.local_devices()[0])
+    return jax.tree.map(lambda x: jnp.asarray(np.asarray(x)) if isinstance(x, jax.Array) else x, found)

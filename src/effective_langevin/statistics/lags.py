@@ -33,6 +33,7 @@ _FFT_BLOCK = 1 << 12
 _TASK = 1 << 20  # rows of a series on disk that make one piece of work
 _TASK_BLOCKS = 1 << 5  # the same in blocks of an FFT
 _LEAST_BUCKET = 16  # lags, and rows between segments, on an accelerator
+_PARTS = 256  # of the rows of a group, multiplied at once on an accelerator
 Segments = Sequence[Any]  # arrays, or what offers `Segment`
 # Products of fewer multiplications stay on one BLAS thread; more threads on busy cores were up to fifty times slower.
 _ONE_THREAD = 1 << 18
@@ -138,7 +139,7 @@ def _sums_on_device(future: Segments, past: Segments, lags: np.ndarray, groups: 
     gap, number = (max(_LEAST_BUCKET, 1 << (int(n) - 1).bit_length()) for n in (max(lags.max(), 1), len(lags)))
     a, b = _Layout(future, gap), _Layout(past, gap)
     edges = b.group_edges(groups)
-    longest = int(np.diff(edges).max())
+    longest = -(-int(np.diff(edges).max()) // _PARTS) * _PARTS
     with jax.enable_x64(True):
         late = jnp.asarray(a.rows(0, a.length + longest))
         early = late if future is past else jnp.asarray(b.rows(0, b.length + longest))
@@ -149,13 +150,18 @@ def _sums_on_device(future: Segments, past: Segments, lags: np.ndarray, groups: 
 
 @soon_compiled
 def _group_sums(a, b, start, stop, lags, longest: int):
-    """Sums over the origins `start` ... `stop`, of which there are `longest` at most."""
+    """Sums over the origins `start` ... `stop`, of which there are `longest` at most.
+
+    A product of few columns keeps only a small part of a GPU at work: many parts of the rows are multiplied at once.
+    """
 
     def rows(x, first):
-        return jax.lax.dynamic_slice(x, (first, 0), (longest, x.shape[1])).astype(jnp.float64)
+        found = jax.lax.dynamic_slice(x, (first, 0), (longest, x.shape[1])).astype(jnp.float64)
+        return found.reshape(_PARTS, -1, x.shape[1])
 
-    origin = jnp.where(jnp.arange(longest)[:, None] < stop - start, rows(b, start), 0)
-    return jax.lax.map(lambda lag: rows(a, start + lag).T @ origin, lags)
+    inside = jnp.arange(longest).reshape(_PARTS, -1, 1) < stop - start
+    origin = jnp.where(inside, rows(b, start), 0)
+    return jax.lax.map(lambda lag: jnp.einsum("pna,pnb->pab", rows(a, start + lag), origin).sum(axis=0), lags)
 
 
 def autocovariances(segments: Sequence[Samples], reach: int) -> Float[np.ndarray, "lag var"]:

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -208,8 +209,8 @@ class DenoisingScore(ScoreStrategy):
         if space.angles and isinstance(self.network, MLP):
             return OnCircles(self.network.build(size, key=key, inputs=len(space.owners)), space.periods)
         further: dict[str, Any] = {"outputs": 2} if velocities else {}
-        # On the host: each of its many small arrays is one more program, which takes a GPU longer to compile.
-        network = computed_on_host(lambda key: self.network.build(size, key=key, **further), key)
+        # One program on the host, instead of one for each of its many small arrays on a GPU.
+        network = computed_on_host(_build, self.network, size, key, further)
         if not self.precondition:
             return network
         precision = np.linalg.inv(space.symmetry.project(covariance_matrix(samples, sigma)))
@@ -305,3 +306,4 @@ def freeze_over_samples(network: Any, data, *, key: jax.Array) -> Any:
 
 
 _freeze = soon_compiled(freeze)
+_build = eqx.filter_jit(lambda network, size, key, further: network.build(size, key=key, **further))

@@ -159,8 +159,9 @@ def estimate_score(
         stein = stein_matrix(score.lower().over, train, level, key=keys.named(key, "calibration"), tests=tests)
         score = score.scaled_by(calibration_matrix(space.symmetry.project(stein)))
         evidence = replace(evidence, stein_before_calibration=tuple(map(tuple, stein.tolist())))
-    if unit is not None and score.network is not None:
-        score = _calibrate_velocities(score, level, train, space, unit, frame, key=keys.named(key, "velocities"))
+    if moving is not None and unit is not None and score.network is not None:
+        of_train = train, moving[0]
+        score = _calibrate_velocities(score, level, of_train, space, unit, frame, key=keys.named(key, "velocities"))
     evaluate = score.lower().over  # converted once for all parts
     parts = [
         space.symmetry.project(stein_matrix(evaluate, part, level, key=keys.named(key, f"stein {i}"), tests=tests))
@@ -221,18 +222,22 @@ def _in_parts(samples: Any, number: int) -> list[Any]:
 def _calibrate_velocities(
     score: Score,
     level: float,
-    samples: Samples,
+    samples: tuple[Samples, Samples],
     space: StateSpace,
     unit: Vector,
     frame: Matrix | None,
     *,
     key: jax.Array,
 ) -> Score:
-    """Add a linear term to the learned velocities nu, so that < nu y^T > is antisymmetric: nu must not change C."""
-    some = _some_of(samples)
+    """Add a linear term to the learned velocities nu, so that < nu y^T > is antisymmetric: nu must not change C.
+
+    Centred differences v of a stationary series have < v y^T > antisymmetric, so that < (nu - v) y^T > tells the same.
+    It is known far better: v takes most of what varies in nu with it. What is left shifts variances for ever.
+    """
+    some, velocities = (_some_of(part) for part in samples)
     y, back = perturbed(some, level, key=key), np.eye(len(unit)) if frame is None else np.linalg.inv(frame)
-    velocities = evaluate_everywhere(OutputsOf(score), y)[:, len(unit) :]
-    carried = unit[:, None] * space.symmetry.project(velocities.T.astype(float) @ y / len(y)) @ back
+    excess = evaluate_everywhere(OutputsOf(score), y)[:, len(unit) :] - velocities
+    carried = unit[:, None] * space.symmetry.project(excess.T.astype(float) @ y / len(y)) @ back
     covariance = back @ space.symmetry.project(covariance_matrix(y)) @ back
     linear = -0.5 * (carried + carried.T) @ np.linalg.inv(covariance) @ back / unit[:, None]
     return score.with_linear(np.concatenate([np.zeros_like(linear), linear]))

@@ -148,9 +148,10 @@ def evaluate_everywhere(function: Callable, samples: Samples) -> np.ndarray:
 
 def _box(samples: Samples | Rows, tail: float) -> np.ndarray:
     """Return the range of each variable that leaves out `tail` on each side; all of it for rows read by blocks."""
-    if not isinstance(samples, Rows):
+    if tail and not isinstance(samples, Rows):
         return np.quantile(samples, [tail, 1 - tail], axis=0)
-    ends = np.array([[block.min(axis=0), block.max(axis=0)] for block in samples.blocks()], float)
+    blocks = samples.blocks() if isinstance(samples, Rows) else [samples]
+    ends = np.array([[block.min(axis=0), block.max(axis=0)] for block in blocks], float)
     return np.stack([ends[:, 0].min(axis=0), ends[:, 1].max(axis=0)])
 
 
