@@ -62,3 +62,10 @@ def test_a_band_adds_both_errors_at_its_level():
 def test_a_share_that_leaves_nothing_is_refused(share, series):
     with pytest.raises(el.ArgumentError, match="share"):
         el.predict_held_out(series, share=share)
+
+
+@pytest.mark.filterwarnings("ignore:The inferred diffusion")
+def test_bands_of_a_model_with_memory_are_those_of_the_observed_variables():
+    series = el.systems.OrnsteinUhlenbeck.rotating(2).simulate(400.0, dt=0.2, seed=1)
+    found = el.predict_held_out(series, score=el.Gaussian(), memory="delays:1")
+    assert found.acf.predicted.shape[1] == found.acf.observed.shape[1] == 2

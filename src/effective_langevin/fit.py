@@ -18,7 +18,6 @@ from ._core.errors import DataError, EstimateWarning
 from ._core.matrices import singular_refused
 from .choice import CLOSURES, check_support, choose_closure
 from .data import Standardizer, TimeSeries
-from .data.angles import unfold
 from .data.io import as_series
 from .data.preprocess.base import Transform
 from .data.preprocess.chain import as_chain, embed_after, transform_series
@@ -35,7 +34,7 @@ from .estimate.symmetry import NoSymmetry, Symmetry, check_symmetry
 from .execution.blas import one_blas_thread
 from .execution.compilation import note_shape, with_room
 from .held_out import LEAST_INDEPENDENT, Trials, check_by_forecasts, count_independent
-from .memory import Memory, as_memory, check_memory, choose_memory, closure_with, name_memory, remember, units_of
+from .memory import Memory, as_memory, check_memory, choose_memory, closure_with, name_memory, remember
 from .model import LangevinModel
 
 _KGMM_DIMENSIONS = 6
@@ -142,9 +141,9 @@ def fit(
         transform, series = embed_after(transform, series)
         space = StateSpace.of(series, symmetry)
 
-    series = unfold(series)
+    series = space.unfold(series)
     note_shape("fit", with_room(series.n_samples), series.dimension)
-    standardizer = units_of(series, space)
+    standardizer = space.units_of(series)
     standard, standard_space = series.map(standardizer.to_standard), space.in_units_of(standardizer.std)
     model_of = partial(_model_of, standardizer=standardizer, space=space, **_labels_of(series, seed))
     with (

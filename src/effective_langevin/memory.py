@@ -3,7 +3,6 @@
 import warnings
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import replace
 
 import numpy as np
 
@@ -11,7 +10,7 @@ from ._core import checks
 from ._core.errors import ArgumentError, DataError, EstimateWarning
 from .choice import CLOSURES
 from .comparison import compare, default_leads
-from .data import Standardizer, TimeSeries
+from .data import TimeSeries
 from .data.preprocess.chain import FittedChain, join
 from .data.preprocess.memory import Delays, FittedVelocity, Velocity
 from .diagnose import Diagnosis
@@ -20,7 +19,6 @@ from .estimate.closure.state_dependent import StateDependent
 from .estimate.mobility import IntegratedResponse
 from .estimate.mobility.base import ClosureStrategy
 from .estimate.space import StateSpace
-from .estimate.symmetry import common_units
 from .held_out import LEAST_INDEPENDENT, count_independent
 from .model import LangevinModel
 from .statistics.regime import classify_short_times
@@ -191,10 +189,3 @@ def closure_with(memory: Memory | None, mobility: ClosureStrategy | None) -> Clo
 def _has_inertia(memory: Memory | str | None) -> bool:
     """Tell whether the state is (x, v), with forces and noise on v alone."""
     return isinstance(memory, Velocity) and memory.order == 1
-
-
-def units_of(series: TimeSeries, space: StateSpace) -> Standardizer:
-    """Return standardised units: common ones where a symmetry asks for them, and velocities around zero."""
-    units = common_units(Standardizer.from_series(series), space.symmetry)
-    hidden = np.arange(space.dimension) >= space.observed
-    return replace(units, mean=np.where(hidden, 0.0, units.mean)) if space.rates else units

@@ -15,7 +15,6 @@ from scipy.special import ndtri
 
 from ._core import checks
 from .data import TimeSeries
-from .data.preprocess.pointwise import embed_angles
 from .fit import fit
 from .model import LangevinModel
 from .statistics.densities import SeriesStatistics, series_statistics
@@ -118,7 +117,7 @@ def predict_held_out(
 def _bands(model: LangevinModel, validation: Validation, used: TimeSeries, level: float, seed: int) -> list[Band]:
     """The predicted autocorrelations and densities, with all their errors."""
     data, predicted = validation.data_statistics, validation.model_statistics
-    known = embed_angles(model.to_model_variables(used))
+    known = model.space.embed_observed(model.to_model_variables(used))
     learned = series_statistics(known.segments, known.dt, data.edges, data.lagged.lags)
 
     def acf(statistics: SeriesStatistics) -> tuple[np.ndarray, np.ndarray]:
@@ -145,9 +144,8 @@ def _spread_of_replicas(model: LangevinModel, validation: Validation, seed: int)
     duration = (len(paths.segments[0]) - 1) * paths.dt
     curves = []
     for replica in islice(model.replicas(), _REPLICAS):
-        simulated = embed_angles(
-            replica.simulate(duration, members=members, seed=seed + 1, dt=paths.dt, transformed=True)
-        )
+        own = replica.simulate(duration, members=members, seed=seed + 1, dt=paths.dt, transformed=True)
+        simulated = model.space.embed_observed(own)
         found = series_statistics(simulated.segments, simulated.dt, statistics.edges, statistics.lagged.lags)
         curves.append(found.acf(np.ones(GROUPS)))
     return np.std(curves, axis=0, ddof=1)

@@ -12,9 +12,9 @@ import numpy as np
 
 from .._core.errors import ArgumentError
 from .._core.types import Samples, Vector
-from ..data import angles
-from ..data.series import TimeSeries
-from .symmetry import SYMMETRIES, NoSymmetry, Symmetry
+from ..data import Standardizer, TimeSeries, angles
+from ..data.preprocess.pointwise import embed_angles
+from .symmetry import SYMMETRIES, NoSymmetry, Symmetry, common_units
 
 _HARMONICS = 3
 _LEAST_ORDER = 0.1
@@ -91,6 +91,20 @@ class StateSpace:
             return series
         labels = {name: getattr(series, name)[: self.observed] for name in ("names", "units", "periods")}
         return series.with_segments([s[:, : self.observed] for s in series.segments], **labels)
+
+    def embed_observed(self, series: TimeSeries) -> TimeSeries:
+        """Return a series of these variables without the hidden ones, with cos and sin in place of angles."""
+        return embed_angles(self.observe(series))
+
+    def unfold(self, series: TimeSeries) -> TimeSeries:
+        """Let the period of each angle begin where samples are rarest, so that few paths jump."""
+        return angles.unfold(series)
+
+    def units_of(self, series: TimeSeries) -> Standardizer:
+        """Return standardised units: common ones where the symmetry asks for them, and velocities around zero."""
+        units = common_units(Standardizer.from_series(series), self.symmetry)
+        hidden = np.arange(self.dimension) >= self.observed
+        return replace(units, mean=np.where(hidden, 0.0, units.mean)) if self.rates else units
 
     def blur_hidden(self, states: Samples, normals: Samples) -> Samples:
         """Return states, in the units of this space, with the errors of their velocities drawn."""

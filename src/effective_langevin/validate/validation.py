@@ -15,7 +15,6 @@ from .._core.errors import ArgumentError, DataError
 from .._core.format import plus_minus, short, typeset
 from .._core.types import Matrix
 from ..data import Standardizer, TimeSeries
-from ..data.preprocess.pointwise import embed_angles
 from ..data.provenance import hash_samples
 from ..diagnose import Diagnosis, diagnose
 from ..model import LangevinModel, load
@@ -314,10 +313,7 @@ def validate(
     if diagnosis is None and model.provenance.get("sha256") == hash_samples(series):
         diagnosis = model.diagnosis
     own = model.to_model_variables(series.excerpt())
-
-    def observed(some: TimeSeries) -> TimeSeries:
-        return embed_angles(model.space.observe(some))
-
+    observed = model.space.embed_observed
     series = observed(own)
     units = Standardizer.from_series(series) if model.space.angles else model.standardizer.of_first(series.dimension)
     times = integral_times(series.map(units.to_standard).segments, series.dt)
