@@ -13,7 +13,7 @@ import effective_langevin as el
 from effective_langevin.estimate.score import Score, ScoreFit
 from effective_langevin.estimate.space import StateSpace
 
-RECORDS = {30: 1, 300: 1, 2000: 4, 20_000: 20, 100_000: 50}
+RECORDS = {30: 1, 300: 1, 2000: 4, 20_000: 20, 100_000: 50, 200_000: 100}
 DT = 0.4
 STEEPNESS, TILT = 0.5, 0.2
 TREND = 1.0  # of the first variable of series that are not stationary, in standard deviations of the process

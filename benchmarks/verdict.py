@@ -53,7 +53,7 @@ REPLICAS = {
 SHORT_REPLICAS, CHUNK = 40, 4
 SEEDS, SEEDED = 3, 1  # seeds of one replica, and replicas that are repeated with them
 MEASURED = ("probability", "covariance", "correlation time", "correlation", "mean squared increment", "return time")
-EXACT = 20_000  # effective samples of the exact process that learned models are compared with
+EXACT = {300: 20_000, 2000: 20_000, 100_000: 200_000}  # effective samples that tell the error of a learned model
 TREND_SEEN = TREND / np.sqrt(1 + TREND**2 / 12)  # in standard deviations of the series with the trend
 
 
@@ -96,9 +96,9 @@ def judge(model: el.LangevinModel, series: el.TimeSeries, seed: int) -> dict[str
 
 
 @cache
-def exact_series(name: str) -> el.TimeSeries:
-    """Return a long series of a process, which no model was learned from."""
-    return PROCESSES[name]().simulate(EXACT, 10**8)
+def exact_series(name: str, size: int) -> el.TimeSeries:
+    """Return a series of a process that no model was learned from, longer than that of a model."""
+    return PROCESSES[name]().simulate(EXACT[size], 10**8)
 
 
 def beyond_small(sizes: dict[str, float]) -> bool:
@@ -117,7 +117,7 @@ def run_replica(truth: str, name: str, size: int, replica: int) -> dict[str, Any
     alike = len({r["level"] for r in (first, *others)}) == 1 or all(r["border"] for r in (first, *others))
     again = {"seeds_agree": alike} if others else {}
     seconds = (time.monotonic() - started) / seeds
-    known = {"true": judge(model, exact_series(name), 0)["largest"]} if truth == "right, learned" else {}
+    known = {"true": judge(model, exact_series(name, size), 0)["largest"]} if truth == "right, learned" else {}
     return {"cell": [truth, name, size], "replica": replica, **first, **again, **known, "seconds": seconds}
 
 

@@ -1,9 +1,10 @@
 """Effective Langevin equations from one stationary time series.
 
-    dx = Phi s(x) dt + sqrt(2) Sigma dW,   s = grad ln p,   Sigma Sigma^T = sym(Phi)
+    dx = [nu(x) + D(x) s(x) + div D(x)] dt + sqrt(2 D(x)) dW,   s = grad ln p
 
-The score s is learned from samples, so the steady state is right by construction; the mobility Phi is inferred from
-short-lag correlations, so the time scales are right without any trial simulation.
+The score s is learned from samples, so the steady state is right by construction. The current velocity nu and the
+diffusion D are inferred from how the series moves, so the time scales are right without any trial simulation. With a
+constant mobility Phi, the drift is Phi s(x) and D = sym(Phi).
 """
 
 import importlib

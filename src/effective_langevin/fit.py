@@ -57,10 +57,11 @@ def fit(
     show_progress: bool = False,
     checkpoint: str | os.PathLike[str] | None = None,
 ) -> LangevinModel:
-    """Learn the effective Langevin equation dx = Phi s(x) dt + sqrt(2) Sigma dW of a stationary series.
+    """Learn the effective Langevin equation of a stationary series.
 
-    Whatever is not given is chosen from the data; the evidence is in `model.score.evidence` and
-    `model.mobility.evidence`, and `model.diagnosis` says what the series is like.
+    dx = [nu(x) + D(x) s(x) + div D(x)] dt + sqrt(2 D(x)) dW with the score s; with a constant mobility Phi, the drift
+    is Phi s(x) and D = sym(Phi). Whatever is not given is chosen from the data; the evidence is in
+    `model.score.evidence` and `model.mobility.evidence`, and `model.diagnosis` says what the series is like.
 
     Parameters
     ----------
