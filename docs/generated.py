@@ -124,6 +124,7 @@ def _environment() -> jinja2.Environment:
         "closures": _closures,
         "closures_against_data": _closures_against_data,
         "closures_against_exact": _closures_against_exact,
+        "percent_of_log": lambda ratio: 100 * float(np.expm1(ratio)),
         "worst": lambda rows, name: max(abs(row[name] - 1) for row in rows),
         "measured_series": _measured_series,
         "slope": _slope,
