@@ -41,6 +41,7 @@ document.getElementById("page").onload = function () {
     first_figure: top,
     images: [...page.document.images].map(i => ({loaded: i.complete && i.naturalWidth > 0, alt: i.alt})),
     out_of_reach: scrollers.filter(e => e.tabIndex < 0).map(e => e.className || e.tagName),
+    scrolled: scrollers.map(e => e.getAttribute("aria-label")),
     broken_links: [...root.querySelectorAll("a")].map(a => a.getAttribute("href"))
       .filter(h => !h.startsWith("#") || !ids.includes(h.slice(1))),
     repeated_ids: ids.filter((id, k) => ids.indexOf(id) !== k),

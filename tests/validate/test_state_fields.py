@@ -5,6 +5,7 @@ import pytest
 
 import effective_langevin as el
 from effective_langevin.statistics.conditional_means import conditional_means
+from effective_langevin.validate.state_fields import field_arrows
 
 
 def test_conditional_means_are_those_of_each_cell_with_the_errors_of_independent_samples():
@@ -47,6 +48,14 @@ def test_binned_increments_are_drawn_and_kept(line, tmp_path):
     again = el.Validation.load(tmp_path / "curves.nc", result.model)
     np.testing.assert_array_equal(again.curves["field_profiles"].data, result.curves["field_profiles"].data)
     el.plots.plot_fields(again)
+
+
+def test_a_few_hundred_samples_have_arrows():
+    series = el.systems.OrnsteinUhlenbeck.rotating(2).simulate(50.0, dt=0.1, members=1, seed=1)
+    model = el.fit(series, score=el.Gaussian(), mobility=el.LogCorrelation(), check="off")
+    arrows = field_arrows(model, series)
+    assert len(series.segments[0]) < 600
+    assert np.isfinite(arrows.model).all(axis=-1).sum() > 12
 
 
 @pytest.mark.slow

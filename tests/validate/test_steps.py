@@ -58,5 +58,9 @@ def test_noise_that_grows_outwards_is_found_by_the_radius():
         rough[:, t] = 0.9 * rough[:, t - 1] + 0.3 * np.where(outside, 2.0, 1.0) * rng.normal(size=(40, 2))
         even[:, t] = 0.9 * even[:, t - 1] + 0.3 * rng.normal(size=(40, 2))
     one, other = (standardised(el.TimeSeries(p[:, 200:], 1.0, names=["u", "v"])) for p in (rough, even))
-    words = step_sizes(step_curve(one, other, 1.0)).meaning
-    assert "times in the innermost fifth of the states" in words
+    curve = step_curve(one, other, 1.0)
+    assert "times in the innermost fifth of the states" in step_sizes(curve).meaning
+    assert "A constant mobility does not allow this" in step_sizes(curve).meaning
+    told = step_sizes(curve, constant=False)
+    assert "constant" not in told.meaning
+    assert "state-dependent" not in told.advice

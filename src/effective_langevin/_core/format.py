@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 NO_UNITS = ("", "1")  # the latter is how files say that a variable has none
+_NEGLIGIBLE = 1e-9  # relative error that is rounding
 
 
 def digits(value: float, error: float | None = None) -> tuple[str, str]:
@@ -19,7 +20,8 @@ def digits(value: float, error: float | None = None) -> tuple[str, str]:
 
 
 def plus_minus(value: float, error: float | None = None) -> str:
-    """Write `value ± error` with the digits that mean something."""
+    """Write `value ± error` with the digits that mean something; an error that is rounding is left out."""
+    error = None if error is not None and error <= _NEGLIGIBLE * abs(value) else error
     return " ± ".join(part for part in digits(value, error) if part)
 
 
@@ -27,7 +29,7 @@ def measured(value: float, error: float | None = None, unit: str = "") -> str:
     """Write `0.703 ± 0.021 s`; a value without an error, or with a negligible one, like `rounded`."""
     if not np.isfinite(value):
         return f"unknown{after_number(unit)}"
-    negligible = error is None or not np.isfinite(error) or error <= 1e-9 * abs(value)
+    negligible = error is None or not np.isfinite(error) or error <= _NEGLIGIBLE * abs(value)
     return (rounded(value) if negligible else plus_minus(value, error)) + after_number(unit)
 
 
@@ -67,6 +69,11 @@ def listed(names: Sequence[str], most: int = 4) -> str:
 def with_unit(name: str, unit: str) -> str:
     """Write `height [m]`, or the name alone if it has no unit."""
     return f"{name} [{unit}]" if unit not in NO_UNITS else name
+
+
+def brief_unit(unit: str) -> str:
+    """Write a unit without its remark in brackets, for which tables and axes have no room."""
+    return unit.partition(" (")[0]
 
 
 def after_number(unit: str) -> str:

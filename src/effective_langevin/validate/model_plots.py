@@ -1,7 +1,7 @@
 """Figures of a model and of how it was fitted: mobility, landscape, Stein matrix, training, smoothing width."""
 
 from collections.abc import Sequence
-from itertools import islice
+from itertools import islice, pairwise
 from typing import TYPE_CHECKING, Any
 
 import matplotlib
@@ -18,7 +18,22 @@ from .._core.types import Matrix
 from ..model import LangevinModel
 from .curves import Curve, curve_of
 from .state_fields import FIELDS, field_arrows, field_profiles
-from .style import DATA, GREY, MODEL, WIDTH, band, colour_bar, heat_map, label, legend, panels, plain, short, styled
+from .style import (
+    DATA,
+    GREY,
+    MODEL,
+    WIDTH,
+    band,
+    brief,
+    colour_bar,
+    heat_map,
+    label,
+    legend,
+    panels,
+    plain,
+    short,
+    styled,
+)
 
 if TYPE_CHECKING:
     from .validation import Validation
@@ -31,6 +46,7 @@ _HIGH = 0.9  # share of the cells in which the potential is told from higher one
 _UNSURE = 0.25  # of the longest arrow: arrows of the data with larger errors are left out
 _WELLS = LinearSegmentedColormap.from_list("wells", ["#7fb2d8", "#ffffff"])
 _HEADROOM = 1.35
+_LINE, _LONGER = 0.045, 6.0  # height of a line of text in the axis; length of the axis in chosen horizons
 
 
 def _model(result: "Validation | LangevinModel") -> LangevinModel:
@@ -138,7 +154,7 @@ def _draw_profile(ax: Axes, curve: Curve, k: int, model: LangevinModel) -> None:
     band(ax, x, value, error, MODEL, "-")
     spread = None if curve.data_error is None else 2 * curve.data_error[k]
     ax.errorbar(curve["state"][k], curve.data[k], spread, fmt="o", color=DATA, markersize=3, linewidth=1, zorder=3)
-    unit, per, name = plain(curve["unit"][k]), plain(model.time_unit) or "time", short(curve["variable"][k])
+    unit, per, name = brief(curve["unit"][k]), plain(model.time_unit) or "time", short(curve["variable"][k])
     whose = f" of {name}" if model.dimension > 1 else ""
     symbol = {"drift": "drift", "current": f"ν{whose}", "diffusion": f"D{whose}" if whose else "diffusion D"}[quantity]
     power = "²" if quantity == "diffusion" and unit not in NO_UNITS else ""
@@ -227,7 +243,7 @@ def plot_training(result: Any, ax: Any = None) -> np.ndarray:
         ax.plot(epochs, held_out, color=MODEL, marker="." if len(held_out) <= 40 else "", label="held out")
         kept = {"markersize": 8, "clip_on": False, "label": f"kept: epoch {best + 1}"}
         ax.plot(epochs[best], held_out[best], "o", color=MODEL, **kept)
-        ax.legend(loc="upper right")
+        ax.legend(loc="best")
         place = np.concatenate([place, epochs])
     if 0 < 20 * values.min() < values.max():
         ax.set_yscale("log")
@@ -237,7 +253,7 @@ def plot_training(result: Any, ax: Any = None) -> np.ndarray:
         ax.set_ylim(later.min() - margin, later.max() + margin)
         if values[0] > 1.2 * later.max():
             corner = {"xycoords": "axes fraction", "va": "top", "fontsize": 8, "color": DATA}
-            ax.annotate(f"← from {values[0]:.3g}", (0.03, 0.98), **corner)
+            ax.annotate(f"← from {values[0]:.3g}", (0.25, 0.98), **corner)
     ax.set(xlim=(0, end), xlabel="training step" if steps else "training done (%)", ylabel="loss")
     return axes
 
@@ -301,6 +317,14 @@ def plot_mobility_by_horizon(result: Any, ax: Any = None) -> np.ndarray:
     return axes
 
 
+def _apart(values: np.ndarray, least: float) -> np.ndarray:
+    """Return the values, raised where one is less than `least` above the one beneath it."""
+    order, found = np.argsort(values), np.array(values, float)
+    for below, above in pairwise(order):
+        found[above] = max(found[above], found[below] + least)
+    return found
+
+
 def _draw_modes_by_horizon(curve: Curve, ax: Any) -> np.ndarray:
     """Draw Phi_k(T); with chosen horizons each value is marked where it was taken, and the curve faint beyond."""
     axes = panels(1, 1, 3.1, ax, width=0.8 * WIDTH)
@@ -310,6 +334,7 @@ def _draw_modes_by_horizon(curve: Curve, ax: Any) -> np.ndarray:
     phi = np.where(before_pole, curve.data, np.nan).T  # beyond a pole the curve means nothing
     colours = matplotlib.colormaps["viridis"](np.linspace(0, 0.92, len(used)))
     box = {"boxstyle": "square,pad=0.1", "facecolor": "white", "edgecolor": "none", "alpha": 0.8}
+    heights = _apart(used, _LINE * top)
     for k, colour in enumerate(colours):
         if marked:
             kept = horizon <= chosen[k]
@@ -319,10 +344,11 @@ def _draw_modes_by_horizon(curve: Curve, ax: Any) -> np.ndarray:
         else:
             ax.plot(horizon, phi[k], color=colour, marker=".")
             ax.axhline(used[k], color=colour, linestyle="--", linewidth=1.2)
-        place = (chosen[k] if marked else horizon[-1], used[k])
-        look = {"xytext": (7, 5), "textcoords": "offset points", "fontsize": 8, "bbox": box, "zorder": 4}
+        place = (chosen[k] if marked else horizon[-1], heights[k])
+        look = {"xytext": (7, -3), "textcoords": "offset points", "fontsize": 8, "bbox": box, "zorder": 4}
         ax.annotate(f"k = {curve['mode'][k]}", place, **look)
-    ax.set(xlim=(0, (1.02 if marked else 1.1) * horizon[-1]), ylim=(0, top))
+    end = min(1.02 * horizon[-1], _LONGER * float(chosen.max())) if marked else 1.1 * horizon[-1]
+    ax.set(xlim=(0, end), ylim=(0, top))
     per, symbol = plain(curve.unit("horizon")) or "time", str(curve["symbol"]) if "symbol" in curve else "Φ"
     ax.set(xlabel=label("horizon T", curve.unit("horizon")), ylabel=f"{symbol}$_k$(T) [1/{per}]")
     looks: list[tuple[str, dict[str, Any]]] = (

@@ -27,7 +27,7 @@ from .model_plots import (
     plot_stein,
     plot_training,
 )
-from .style import DATA, GREY, MODEL, WIDTH, band, even_columns, label, legend, panels, plain, short, styled
+from .style import DATA, GREY, MODEL, WIDTH, band, brief, even_columns, label, legend, panels, plain, short, styled
 from .views import MOST_PANELS, worst
 
 # fmt: off
@@ -135,7 +135,7 @@ def _draw_path(axes: Any, curve: Curve, v: int, stacked: bool = False) -> None:
         ax.plot(time, piece, color=colour, linewidth=0.8)
         ax.set(xlim=(time[0], time[-1]), ylim=(low - margin, high + margin))
         ax.yaxis.set_major_locator(MaxNLocator(4))
-    name = short(curve.labels[v], _NAMED) + (f"\n[{plain(unit)}]" if unit not in NO_UNITS else "")
+    name = short(curve.labels[v], _NAMED) + (f"\n[{brief(unit)}]" if unit not in NO_UNITS else "")
     for ax in axes if stacked else axes[:1]:
         ax.set_ylabel(name)
     if stacked and "date" not in curve:
@@ -149,7 +149,7 @@ def _time_axis(ax: Axes, curve: Curve, dated: bool) -> np.ndarray:
     if not dated or "date" not in curve:
         ax.set_xlabel(label("time", curve.unit("time")))
         return curve["time"]
-    locator = AutoDateLocator(maxticks=6)
+    locator = AutoDateLocator(minticks=3, maxticks=6)
     ax.xaxis.set_major_locator(locator)
     ax.xaxis.set_major_formatter(ConciseDateFormatter(locator))
     return date2num(curve["date"])
@@ -315,7 +315,7 @@ def plot_spectrum(result: Any, ax: Any = None) -> np.ndarray:
     time_unit, lines = curve.unit("frequency").removeprefix("1/"), []
     same = {"x": curve["frequency"], "xlabel": label("frequency", curve.unit("frequency"))}
     for v, (name, unit) in enumerate(zip(curve.labels, curve["unit"])):
-        power = f" [{plain(f'{unit}² {time_unit}'.strip())}]" if unit not in NO_UNITS else ""
+        power = f" [{brief(unit)}² {plain(time_unit)}".rstrip() + "]" if unit not in NO_UNITS else ""
         lines.append({"at": np.s_[:, v], "title": short(name, 24), "ylabel": f"power density{power}", **same})
     axes = _draw_lines(curve, lines, ax, even_columns(len(lines)), 2.5 if len(lines) < 4 else 2.1, positive=True)
     for v, panel in enumerate(axes):
@@ -331,7 +331,7 @@ def plot_spectrum(result: Any, ax: Any = None) -> np.ndarray:
 def plot_return_time(result: Any, ax: Any = None) -> np.ndarray:
     """Draw the mean time between upward crossings of every level, with bands of two standard errors."""
     curve = curve_of(result, "return_time")
-    along = label("time between crossings", curve.unit("value"))
+    along = label("return time", curve.unit("value"))
     lines = [
         {"x": curve["levels"][v], "at": v, "xlabel": label(name, curve["unit"][v]), "ylabel": along}
         for v, name in enumerate(curve.labels)
@@ -361,8 +361,8 @@ def plot_mode_variance(result: Any, ax: Any = None) -> np.ndarray:
         noise = curve["noise"][c]
         if noise.any():
             ax.plot(mode, noise, color="#888888", linewidth=1.0)
-            place = {"xytext": (0, 3), "textcoords": "offset points", "ha": "right", "fontsize": 8}
-            ax.annotate("smoothing width squared", (mode[-1], noise[-1]), color="#555555", **place)
+            place = {"xytext": (3, -11), "textcoords": "offset points", "fontsize": 8}
+            ax.annotate("smoothing width squared", (mode[0], noise[0]), color="#555555", **place)
         ax.set(yscale="log", xlabel="Fourier mode k", title=curve.labels[c])
         ax.set_ylim(0.5 * min(float(np.nanmin(s)) for s in seen), 3 * top)
         ax.set_ylabel("variance (standardised)" if c == 0 else "")

@@ -5,6 +5,7 @@ import io
 import os
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -20,7 +21,7 @@ from .._core.errors import ArgumentError
 from ..diagnose import Finding
 from ..estimate.mobility.evidence import HorizonEvidence
 from . import plots, tables
-from .findings import notes
+from .findings import notes, verdict
 from .findings.describe_model import ModelDescription
 from .validation import Validation
 
@@ -30,13 +31,14 @@ RESOLUTION = 192
 CSS_PIXELS = 96
 OPEN_TABLES = 6  # variables up to which matrices stand open
 LONGEST_OPENING = 30
+_SERIOUS = ("warning", "stop")
 _ENOUGH_HELD_OUT = 0.5  # relative error expected of a held-out fifth, beyond which it is not mentioned
 
 # What draws each figure, and the curve (or the condition) that it needs.
 FIGURES: dict[str, tuple[Callable[..., Any], str | Callable[[Validation], Any]]] = {
     "overview": (plots.plot_overview, "sample_path"),
     "fields": (plots.plot_fields, "field_profiles"),
-    "mobility": (plots.plot_mobility, lambda v: v.model.dimension > 1),
+    "mobility": (plots.plot_mobility, lambda v: v.model.dimension > OPEN_TABLES),
     "pdfs": (plots.plot_pdf, "pdf"),
     "original_pdfs": (plots.plot_original_pdf, "original_pdf"),
     "pairs": (plots.plot_pair_density, "pair_density"),
@@ -44,7 +46,7 @@ FIGURES: dict[str, tuple[Callable[..., Any], str | Callable[[Validation], Any]]]
     "cross_correlations": (plots.plot_cross_correlation, "cross_correlation"),
     "spectra": (plots.plot_spectrum, "spectrum"),
     "return_times": (plots.plot_return_time, "return_time"),
-    "sample_paths": (plots.plot_sample_path, "sample_path"),
+    "sample_paths": (plots.plot_sample_path, lambda v: v.model.dimension > 1),  # else they are in the overview
     "mode_variances": (plots.plot_mode_variance, "mode_variance"),
     "mode_acfs": (plots.plot_mode_acf, "mode_acf"),
     "phi_by_horizon": (plots.plot_mobility_by_horizon, "mobility_by_horizon"),
@@ -121,7 +123,8 @@ def render(validation: Validation, drawn: dict[str, Figure]) -> str:
     model = validation.model
     description = ModelDescription(model, validation.comparison.groups)
     findings = validation.diagnosis.findings if validation.diagnosis else ()
-    unresolved, horizon = notes.unresolved_modes(validation), model.mobility.evidence.horizon
+    findings = [f if f.level in _SERIOUS else _first_sentence(f) for f in findings]
+    horizon = model.mobility.evidence.horizon
     headline, *sentences = (_sentence(text, model.names) for text in validation.verdict.sentences)
     return _PAGE.render(
         sections=SECTIONS,
@@ -131,18 +134,38 @@ def render(validation: Validation, drawn: dict[str, Figure]) -> str:
         facts={row[0]: row[1] for row in tables.facts(validation).rows},
         headline=headline,
         verdict=sentences,
-        judged=[_finding(f, model.names) for f in validation.verdict.findings],
+        noted=[_finding(f, model.names) for f in _notes(validation)],
         description=description,
-        words=[_finding(f, model.names)["words"] for f in description.findings()],
+        words=[_finding(f, model.names)["words"] for f in _described(validation, description)],
         findings=[_finding(f, model.names) for f in findings],
         figures={name: _embedded(figure) for name, figure in drawn.items()},
         horizon=horizon,
         horizons=notes.horizon_words(validation),
         held_out=_held_out(horizon) if horizon else "",
-        unresolved=_finding(unresolved, model.names)["words"] if unresolved else "",
         wide=model.dimension > OPEN_TABLES,
         version=version("effective-langevin"),
     )
+
+
+def _notes(validation: Validation) -> list[Finding]:
+    """Return what the verdict adds to tests, physics, facts and diagnosis, which have their places on the page."""
+    diagnosed = {f.name for f in validation.diagnosis.findings} if validation.diagnosis else set()
+    tested = {test.name for test in verdict.all_tests(validation)}
+    elsewhere = {"circulation", "data", *tested, *diagnosed}
+    kept = [finding for finding in validation.verdict.findings if finding.name not in elsewhere]
+    return [_first_sentence(finding) if finding.name == "forced" else finding for finding in kept]
+
+
+def _first_sentence(finding: Finding) -> Finding:
+    return replace(finding, meaning=finding.meaning.partition(". ")[0].rstrip(".") + ".", advice="")
+
+
+def _described(validation: Validation, description: ModelDescription) -> list[Finding]:
+    """Describe the model; the relaxation of several variables is a table, and one sentence tells of circulation."""
+    tested = {f.name: f for f in validation.verdict.findings if f.name == "circulation"}
+    found = {f.name: f for f in description.findings() if f.name != "relaxation" or validation.model.dimension == 1}
+    order = ("relaxation", "noise", "circulation", "irreversibility")
+    return [(found | tested)[name] for name in order if name in found or name in tested]
 
 
 def _embedded(figure: Figure) -> dict[str, Any]:
@@ -174,7 +197,8 @@ def _sentence(text: str, names: tuple[str, ...], opening: bool = True) -> Markup
         html = re.sub(r"Phi_([AS])", r"Φ<sub>\1</sub>", str(html)).replace("Phi", "Φ")
     html = re.sub(r"\^[-−]1\b", "<sup>−1</sup>", str(html)).replace("-&gt;", "→")
     html = re.sub(r"`([^`]+)`", r"<code>\1</code>", html)
-    html = re.sub(r"\bh\^(\d+(?:\.\d+)?)", r"<i>h</i><sup>\1</sup>", str(html)).replace("T = ", "T\u00a0=\u00a0")
+    html = re.sub(r"\bh\^(\d+(?:\.\d+)?)", r"<i>h</i><sup>\1</sup>", str(html))
+    html = re.sub(r"\b([Tp]) (=|&lt;) ", "\\1\u00a0\\2\u00a0", html)
     return Markup(str(html).replace(" ± ", "\u00a0±\u00a0").replace(" %", "\u00a0%"))
 
 
@@ -182,7 +206,8 @@ def _finding(finding: Finding, names: tuple[str, ...]) -> dict[str, Any]:
     """Write a finding as a sentence that opens with its name."""
     words = f"{finding.name[:1].upper()}{finding.name[1:]}: {finding.meaning}"
     advice = _sentence(finding.advice, names, opening=False) if finding.advice else ""
-    return {"level": finding.level, "name": finding.name, "words": _sentence(words, names), "advice": advice}
+    serious = finding.level in _SERIOUS
+    return {"serious": serious, "level": finding.level, "words": _sentence(words, names), "advice": advice}
 
 
 def _held_out(found: HorizonEvidence) -> str:
@@ -190,7 +215,4 @@ def _held_out(found: HorizonEvidence) -> str:
     if found.held_out_error is None or found.held_out_expected is None or found.held_out_expected > _ENOUGH_HELD_OUT:
         return ""
     off, expected = (f"{100 * share:.2g} %" for share in (found.held_out_error, found.held_out_expected))
-    return (
-        f" Cross-validation: the mobility from four fifths of the series differs from that of the fifth held out by "
-        f"{off} of |Φ|; the stated errors predict {expected}."
-    )
+    return f" Cross-validation: four fifths and the fifth held out differ by {off} of |Φ|, {expected} expected."

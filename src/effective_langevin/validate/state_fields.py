@@ -20,13 +20,15 @@ from ..model import LangevinModel
 from ..statistics.conditional_means import conditional_means, equal_bins
 from .curves import Curve
 
-BINS, CELLS = 24, 15
+BINS = 24
+_CELLS, _FEWEST_CELLS = 15, 6  # of the arrows in each direction
 _STATES, _DRAWN = 100_000, 24
 _DRAWN_AT = 10_000
-_FEWEST = 30  # states in a cell that is shown
+_FEWEST = 30  # states in a cell that is shown, or a quarter of their mean number
 _FLAT = 1e-5
 _INNER = (0.005, 0.995)
 _GRID = 40  # cells of the potential in each direction
+_SMOOTHED, _PER_SPREAD = 1.2, 8.0  # cells: the least width of its smoothing, and those in a standard deviation
 
 
 def plane(model: LangevinModel) -> tuple[int, int]:
@@ -77,12 +79,14 @@ def field_arrows(model: LangevinModel, data: TimeSeries | None) -> Curve | None:
         return None
     pair, states, seen = list(plane(model)), _thinned(model, data), _measured(model, data)
     low, high = np.quantile(states[:, pair], _INNER, axis=0)
-    edges, grid = (np.linspace(low, high, cells + 1).T for cells in (CELLS, _GRID))
+    number = int(np.clip(np.sqrt(len(states) / _FEWEST), _FEWEST_CELLS, _CELLS))
+    edges, grid = (np.linspace(low, high, cells + 1).T for cells in (number, _GRID))
     trace = np.trace(model.diffusion(states) / np.outer(model.standardizer.std, model.standardizer.std), 0, 1, 2)
     values = np.column_stack([model.current(states)[:, pair], model.drift(states)[:, pair], trace])
-    means, _ = _cell_means(states[:, pair], values, edges, _FEWEST)
-    counts = gaussian_filter(np.histogram2d(*states[:, pair].T, bins=[*grid])[0], 1.2)
-    measured, error = np.full((2, CELLS, CELLS, 2), np.nan)
+    means, _ = _cell_means(states[:, pair], values, edges, min(_FEWEST, len(states) // (4 * number**2)))
+    width = max(_SMOOTHED, _PER_SPREAD * len(states) ** (-1 / 6))  # Scott's rule in two dimensions
+    counts = gaussian_filter(np.histogram2d(*states[:, pair].T, bins=[*grid])[0], width)
+    measured, error = np.full((2, number, number, 2), np.nan)
     if seen:
         measured, error = _cell_means(seen["state"][:, pair], seen["current"][:, pair], edges)
         measured, error = (np.where(np.isnan(means[..., :1]), np.nan, part) for part in (measured, error))
@@ -96,7 +100,7 @@ def field_arrows(model: LangevinModel, data: TimeSeries | None) -> Curve | None:
         "potential": (("x", "y"), -np.log(np.maximum(counts, 1e-9) / counts.max())),
         "interval": ((), model.dt),
     }
-    current, exact = means[..., :2], np.zeros((CELLS, CELLS, 2))
+    current, exact = means[..., :2], np.zeros((number, number, 2))
     units = {"interval": model.time_unit}
     return Curve(("row", "column", "component"), measured, current, error, exact, coords, units)
 
@@ -144,10 +148,11 @@ def _measured(model: LangevinModel, data: TimeSeries | None) -> dict[str, Sample
 
 def _cell_means(states: Samples, values: Samples, edges: np.ndarray, fewest: int = 1) -> tuple[np.ndarray, np.ndarray]:
     """Return means over the states in each cell, (row, column, value), and errors; NaN with fewer than `fewest`."""
+    number = edges.shape[1] - 1
     row, column = (np.searchsorted(edge, x, side="right") - 1 for edge, x in zip(edges, states.T))
-    inside = (np.minimum(row, column) >= 0) & (np.maximum(row, column) < CELLS)
-    cell = (row * CELLS + column)[inside]
-    few = np.bincount(cell, minlength=CELLS**2) < fewest
-    means = (np.where(few[:, None], np.nan, part) for part in conditional_means(values[inside], cell, CELLS**2))
-    mean, error = (part.reshape(CELLS, CELLS, -1) for part in means)
+    inside = (np.minimum(row, column) >= 0) & (np.maximum(row, column) < number)
+    cell = (row * number + column)[inside]
+    few = np.bincount(cell, minlength=number**2) < fewest
+    means = (np.where(few[:, None], np.nan, part) for part in conditional_means(values[inside], cell, number**2))
+    mean, error = (part.reshape(number, number, -1) for part in means)
     return mean, error

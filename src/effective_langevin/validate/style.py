@@ -13,7 +13,7 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
 from .._core.errors import ArgumentError
-from .._core.format import NO_UNITS
+from .._core.format import NO_UNITS, brief_unit
 from .._core.types import Matrix
 
 DATA, MODEL = "#0072B2", "#D55E00"  # two colours that all kinds of colour vision tell apart (Okabe and Ito)
@@ -101,7 +101,12 @@ def legend(axes: np.ndarray, handles: Sequence[Any] | None = None, *, dashed: bo
 
 def label(name: str, unit: str) -> str:
     """Write a name with its unit."""
-    return f"{short(name, 24)} [{plain(unit)}]" if unit not in NO_UNITS else short(name, 24)
+    return f"{short(name, 24)} [{brief(unit)}]" if unit not in NO_UNITS else short(name, 24)
+
+
+def brief(unit: str) -> str:
+    """Write a unit as it stands beside an axis."""
+    return short(brief_unit(unit), 16)
 
 
 def short(name: str, limit: int = 10) -> str:

@@ -1,5 +1,6 @@
 """The tables of the report: headings and rows of texts, ready to be shown."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -7,11 +8,24 @@ from typing import Any
 import numpy as np
 from markupsafe import Markup
 
-from .._core.format import after_number, count, digits, listed, plus_minus, rounded, rows_of, short, typeset, with_unit
+from .._core.format import (
+    after_number,
+    brief_unit,
+    count,
+    digits,
+    listed,
+    plus_minus,
+    rounded,
+    rows_of,
+    short,
+    typeset,
+    with_unit,
+)
 from .._core.types import Matrix
 from ..estimate.closure.evidence import Choice
 from ..statistics.integral_time import integral_time
 from .curves import Curve
+from .findings import aspects, verdict
 from .findings.describe_model import ModelDescription
 from .validation import Validation, metric_rows
 from .views import worst
@@ -107,12 +121,51 @@ def metrics(validation: Validation) -> Table:
                 Markup("<code>{}</code><br><small>{}</small>").format(name, meaning),
                 typeset(plus_minus(value, error)),
                 "–" if sampling is None else typeset(short(sampling)),
-                typeset(f"{(value - (sampling or 0.0)) / error:.1f}") if error > 0 else "–",
-                Markup('<span class="rating {0}">{0}</span>').format(reading),
+                _beyond(value - (sampling or 0.0), error),
+                _rating(reading),
             ]
         )
     columns = ["Metric", "Value ± s.e.", "Sampling error", "Beyond it, in s.e.", "Reading"]
     return Table("Metrics", columns, rows, left=(4,), kind="wide metrics")
+
+
+def outcomes(validation: Validation) -> Table:
+    """List every test: the difference nearest to a limit, the limits, the chance of it, and the reading."""
+    findings, rows = {f.name: f for f in validation.verdict.findings}, []
+    for test in verdict.all_tests(validation):
+        found = findings[test.name]
+        ratio, stein = test.kind in aspects.RATIOS, test.kind == "Stein's identity"
+        size = np.exp(test.gap) if ratio else 1.0
+        gap = plus_minus(100 * (size - 1), 100 * size * test.error) if ratio else plus_minus(test.gap, test.error)
+        sides = (
+            ""
+            if ratio or stein
+            else " ({} → {})".format(*(digits(side, test.error)[0] for side in (test.data, test.model)))
+        )
+        limits = [aspects.size_words(test.kind, limit) for limit in test.limits if np.isfinite(limit)]
+        advice = "" if found.advice in ("", validation.verdict.next_step) else found.advice.replace("`", "")
+        label = re.sub(r"(?<![\w-])-(?=\d)", "−", test.label.removeprefix("the ") + sides)
+        rows.append(
+            [
+                test.name[:1].upper() + test.name[1:],
+                Markup("{}<br><small>→ {}</small>").format(label, advice) if advice else label,
+                typeset(gap) + "\u00a0%" * ratio,
+                " … ".join(limits).replace(" ", "\u00a0"),
+                f"{test.p:.2g}" if test.p >= 0.001 else "< 0.001",
+                _rating(_READING[found.level]),
+            ]
+        )
+    columns = ["Test", "Nearest to a limit (data → model)", "Difference ± s.e.", "Limits", "p", "Reading"]
+    return Table("Tests", columns, rows, left=(1, 5), kind="wide tests")
+
+
+def _beyond(excess: float, error: float) -> str:
+    """Write how far a distance lies beyond its sampling error."""
+    return "–" if error <= 0 else "no" if excess <= 0 else f"{excess / error:.1f}"
+
+
+def _rating(reading: str) -> Markup:
+    return Markup('<span class="rating {0}">{0}</span>').format(reading)
 
 
 def _difference(curve: Curve, place: Any) -> str:
@@ -120,7 +173,7 @@ def _difference(curve: Curve, place: Any) -> str:
     if curve.data_error is None or curve.model_error is None:
         return "–"
     gap, error = curve.model[place] - curve.data[place], np.hypot(curve.data_error[place], curve.model_error[place])
-    return typeset(f"{gap / error:+.1f}") if np.isfinite(gap) and error > 0 else "–"
+    return typeset(f"{gap / error:+z.1f}") if np.isfinite(gap) and error > 0 else "–"
 
 
 def variables(validation: Validation) -> Table:
@@ -130,7 +183,7 @@ def variables(validation: Validation) -> Table:
     sizes = {"mean": spread, "std": spread, "integral_time": times}  # what sets the digits of each
     rows = []
     for v in worst(acf["rmse"], MOST_ROWS):
-        row: list[str] = [with_unit(acf.labels[v], str(acf["unit"][v]))]
+        row: list[str] = [with_unit(acf.labels[v], brief_unit(str(acf["unit"][v])))]
         for key, size in sizes.items():
             sides = (curves[key].data, curves[key].model)
             row += [typeset(digits(float(side[v]), 0.1 * float(size[v]))[0]) for side in sides]
@@ -138,7 +191,7 @@ def variables(validation: Validation) -> Table:
         rows.append([*row, *(typeset(short(float(x[v]))) for x in (kl, acf["rmse"]))])
     time = with_unit("Integral time", validation.comparison.time_unit)
     columns = [validation.view.what, ("Mean", _BENEATH), ("Standard deviation", _BENEATH), (time, _BENEATH)]
-    return Table("Variable by variable", [*columns, "KL", "ACF rms"], rows)
+    return Table("Variable by variable", [*columns, "KL", "ACF rms"], rows, kind="wide dense")
 
 
 def modes(validation: Validation) -> Table | None:
@@ -172,10 +225,10 @@ def rare(validation: Validation) -> Table:
     curve, rows = validation.curves["rare_return_time"], []
     for v, name in enumerate(curve.labels):
         for k, side in ((1, "above"), (0, "below")):
-            level = f"{side} {typeset(short(float(curve['levels'][v, k])))}{after_number(str(curve['unit'][v]))}"
-            rows.append([name, level, *_compared(curve, (v, k))])
+            unit, level = brief_unit(str(curve["unit"][v])), typeset(short(float(curve["levels"][v, k])))
+            rows.append([name, f"{side} {level}{after_number(unit)}", *_compared(curve, (v, k))])
     times = (with_unit("Return time", validation.comparison.time_unit), _BENEATH)
-    return Table("Return times", [validation.view.what, "Event", times], rows, left=(1,))
+    return Table("Return times", [validation.view.what, "Level", times], rows, left=(1,))
 
 
 def basins(validation: Validation) -> list[Table]:
@@ -240,8 +293,11 @@ def relaxation(validation: Validation, description: ModelDescription) -> list[Ta
     """Give relaxation times, and rotations where there are some."""
     unit, place = validation.comparison.time_unit, "Where" if validation.model.space.channels else "Variables"
     rows, turns = description.timescale_rows(), description.rotation_rows()
-    tables = [Table(with_unit("Relaxation", unit), [place, "Time", "Period"], rows, captioned=True)]
-    columns = ["Plane", f"Radians per {unit or 'unit of time'}", with_unit("Period", unit)]
+    swings = any(row[2] != "–" for row in rows)
+    columns = [place, "Time", "Period"] if swings else [place, "Time"]
+    rows = rows if swings else [row[:2] for row in rows]
+    tables = [Table(with_unit("Relaxation", unit), columns, rows, captioned=True)]
+    columns = ["Plane", f"Frequency [rad/{unit or 'time'}]", with_unit("Period", unit)]
     title = Markup("Rotations by Φ<sub>A</sub>")
     return [*tables, Table(title, columns, turns, captioned=True)] if turns else tables
 
@@ -250,15 +306,19 @@ def facts(validation: Validation) -> Table:
     """Say what was fitted and compared."""
     model, sizes = validation.model, validation.comparison
     unit, pieces = after_number(sizes.time_unit), count(sizes.segments, "segment")
-    stepper, step = type(model.default_stepper).__name__, f"{model.automatic_step():.3g}{unit}"
+    stepper, step = type(model.default_stepper).__name__, f"{min(model.automatic_step(), sizes.dt):.3g}{unit}"
     kind = model.provenance.get("score", {}).get("kind", "unknown")
     learned = f"{kind}, smoothing width {model.score.noise_level:g}"
+    independent = sizes.duration / (2 * max(sizes.integral_times))
+    diverged = f"; {count(sizes.diverged, 'more member')} diverged and were left out" if sizes.diverged else ""
     rows = {
         "Variables": listed([with_unit(n, u) for n, u in zip(sizes.names, sizes.units)]),
         "Data": f"{count(sizes.samples, 'sample')} in {pieces}, {count(sizes.dropped, 'row')} dropped",
         "Sampling interval": f"{sizes.dt:g}{unit}",
+        **({"Regime": validation.diagnosis.regime} if validation.diagnosis else {}),
         "Time covered": f"{sizes.duration:,.6g}{unit}",
-        "Simulation": f"{count(sizes.model_samples, 'sample')} in {count(sizes.members, 'member')}",
+        "Independent samples": f"about {independent:,.0f} of the slowest variable",
+        "Simulation": f"{count(sizes.model_samples, 'sample')} in {count(sizes.members, 'member')}{diverged}",
         "Integrator": f"{stepper}, by default in steps of {step}",
         "Score": "Gaussian, as good as the learned one" if model.score.gaussian_used else learned,
         "Mobility": model.mobility.method,

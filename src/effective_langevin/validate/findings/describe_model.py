@@ -101,8 +101,9 @@ class ModelDescription:
         return max(0, len(self._modes) - _MOST_MODES)
 
     def _period(self, mode: int) -> str:
+        """Write the period of a mode, nothing where it is not known to a half."""
         period, error = self.timescales.period[mode], self.timescales.period_error[mode]
-        return _write(period, error) if np.isfinite(period) else ""
+        return _write(period, error) if np.isfinite(period) and not error > 0.5 * period else ""
 
     def _relaxation(self) -> str:
         found, unit = self.timescales, after_number(self.model.time_unit)
@@ -112,7 +113,7 @@ class ModelDescription:
         span = f"correlations begin to decay over {times[0]}{unit}"
         if len(times) > 1:
             span += f" in the slowest direction ({self._where(0)}) and over {times[-1]}{unit} in the fastest"
-        swings = [k for k in self._modes if np.isfinite(found.period[k]) and found.period[k] < 20 * found.value[k]]
+        swings = [k for k in self._modes if self._period(k) and found.period[k] < 20 * found.value[k]]
         if swings:
             span += f", and oscillate with a period of {self._period(swings[0])}{unit}"
         return f"{span}."
@@ -159,13 +160,14 @@ class ModelDescription:
 
     @cached_property
     def _modes(self) -> list[int]:
-        """Modes, one of each pair that is the same: an oscillation, or sine and cosine on a periodic grid."""
+        """Modes, one of those that are the same: an oscillation, or waves of one length on a periodic grid."""
         times, periods = self.timescales.value, self.timescales.period
         same = np.isclose(times[1:], times[:-1]) & np.isclose(periods[1:], periods[:-1])
         kept: list[int] = []
         for k in range(len(times)):
-            paired = k and same[k - 1] and kept[-1] == k - 1
-            if not (paired and (np.isfinite(periods[k]) or self._where(k) == self._where(k - 1))):
+            paired = k and same[k - 1] and kept[-1] == k - 1 and np.isfinite(periods[k])
+            alike = (p for p in kept if np.isclose(times[p], times[k]) and not np.isfinite(periods[[p, k]]).any())
+            if not (paired or any(self._where(p) == self._where(k) for p in alike)):
                 kept.append(k)
         return kept
 

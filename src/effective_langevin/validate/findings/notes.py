@@ -41,22 +41,22 @@ def variables(validation: "Validation") -> Finding | None:
         return None
     worst = pdf.labels[int(np.argmax(pdf["kl"]))]
     density = (
-        f"the density of {worst} is reproduced worst, with a KL divergence of "
+        f"the density of {worst} is reproduced worst: KL divergence "
         f"{plus_minus(metrics['pdf_kl_original'], metrics['pdf_kl_original_se'])} nats "
         f"({short(metrics['pdf_kl_original_floor'])} between two halves of the data)."
     )
     if model.space.angles:
         meaning = (
-            f"the equation is one of {listed(model.names)}, and its score is periodic in the angles. Data and model "
-            f"are compared by cos and sin of the angles, which do not jump. Of the angles themselves, {density}"
+            f"the equation is one of {listed(model.names)}; data and model are compared by cos and sin of the angles, "
+            f"which do not jump. Of the angles themselves, {density}"
         )
     else:
         assert model.transform is not None
         steps = getattr(model.transform, "steps", (model.transform,))
         kinds = ", ".join(type(step).__name__.removeprefix("Fitted") for step in steps)
         meaning = (
-            f"the model describes {listed(model.names)}, made of {listed(model.transform.names)} by {kinds}, and data "
-            f"and model are compared in these variables. With the transforms undone, {density}"
+            f"data and model are compared in {listed(model.names)}, made of {listed(model.transform.names)} by "
+            f"{kinds}. With the transforms undone, {density}"
         )
     return Finding("variables", "note", meaning)
 
@@ -91,8 +91,7 @@ def regime(validation: "Validation") -> Finding | None:
         f"the series is smooth (ballistic) at its sampling interval{beneath}: squared displacements grow as "
         f"h^{1 + slope:.2f} with the interval h, where a diffusion has h^1 and smooth motion h^2. Phi(T) then rises "
         "from zero with the horizon T, and Phi(0+) does not exist. Phi was taken where the rise ends or the response "
-        f"changes sign, {horizon_words(validation)}. At shorter lags an overdamped model cannot follow the curvature "
-        "of the autocorrelations."
+        f"changes sign, {horizon_words(validation)}. At shorter lags the model does not hold."
     )
     return Finding("regime", "note", meaning)
 
@@ -116,11 +115,12 @@ def horizon_words(validation: "Validation") -> str:
 def state_dependence(validation: "Validation") -> Finding | None:
     """The size of steps depends on the state, as it cannot in the model; not asked of smooth motion and fields."""
     evidence, curve = validation.model.mobility.evidence, validation.curves.get("step_size")
-    return None if curve is None or (evidence.ballistic and not evidence.noisy) else step_sizes(curve)
+    smooth = evidence.ballistic and not evidence.noisy
+    return None if curve is None or smooth else step_sizes(curve, validation.model.fields is None)
 
 
-def step_sizes(curve: Curve) -> Finding | None:
-    """Describe the profile of step sizes that differs most, if it differs."""
+def step_sizes(curve: Curve, constant: bool = True) -> Finding | None:
+    """Describe the profile of step sizes that differs most, if it differs, from that of a constant mobility or not."""
     place = clearest_step(curve)
     if place is None:
         return None
@@ -133,11 +133,15 @@ def step_sizes(curve: Curve) -> Finding | None:
     in_model = [short(float(model[b])) for b in ends]
     meaning = (
         f"the mean squared step of {name} over {short(float(curve['tau']))}{after_number(curve.unit('tau'))} is {high} "
-        f"times its mean {where[0]} and {low} times {where[1]}; in the model {in_model[0]} and {in_model[1]}. A "
-        "constant mobility does not allow this: the noise depends on the state, or the motion over that time is more "
-        "than noise."
+        f"times its mean {where[0]} and {low} times {where[1]}; in the model {in_model[0]} and {in_model[1]}. "
     )
-    advice = "`el.fit(series, mobility=el.StateDependent())` (`--mobility state-dependent`)."
+    if constant:
+        meaning += "A constant mobility does not allow this: the noise depends on the state, or the motion over that "
+        meaning += "time is more than noise."
+        advice = "`el.fit(series, mobility=el.StateDependent())` (`--mobility state-dependent`)."
+    else:
+        meaning += "The diffusion of the model does not account for this."
+        advice = '`el.fit(series, memory="auto")` (`--memory auto`).'
     return Finding("state-dependent steps", "warning", meaning, advice)
 
 

@@ -79,10 +79,15 @@ class Verdict:
         return f"Verdict({self.level!r}, {len(self.findings)} findings{', at the border' * self.border})"
 
 
+def all_tests(validation: "Validation") -> list[Aspect]:
+    """Return the outcomes of all tests on which the verdict rests."""
+    error = notes.relative_error(validation)
+    return [*validation.tests, *aspects.of_curves(validation, error), aspects.score(validation.model)]
+
+
 def judge(validation: "Validation") -> Verdict:
     """Judge all aspects together, and collect what else is worth knowing."""
-    error = notes.relative_error(validation)
-    tests = [*validation.tests, *aspects.of_curves(validation, error), aspects.score(validation.model)]
+    tests = all_tests(validation)
     told = [found for note in notes.NOTES if (found := note(validation))]
     known = validation.diagnosis.findings if validation.diagnosis else ()
     known = [replace(f, level="warning") if (f.name, f.level) == ("motion blur", "note") else f for f in known]
