@@ -130,3 +130,10 @@ def test_a_fastest_time_that_is_infinite_without_an_error_divides_by_nothing():
     found = decide_regime(moments, linear_memory(moments), None)
     none = replace(found, white=False, coarseness=np.zeros(2), coarseness_error=np.zeros(2))
     assert check_sampling_interval(moments, none).level == "ok"
+
+
+def test_noise_leaves_no_size_of_motion_blur_to_state():
+    noisy = with_noise(ornstein_uhlenbeck(5000, 10.0), 0.3)
+    assert el.diagnose(noisy).finding("motion blur").meaning == (
+        "No sign of motion blur: C(0) is not below its extrapolation."
+    )

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy.signal import lfilter
 
 import effective_langevin as el
 from effective_langevin.statistics import distances
@@ -82,6 +83,18 @@ def test_wrong_increments_are_a_warning_with_advice(model, series):
     assert found.p < 0.001
     assert result.verdict.level == "usable"
     assert "the mean squared increment" in result.verdict.headline
+
+
+def test_a_diffusion_in_place_of_smooth_motion_is_advised_to_remember():
+    """Two filters in a row, seen through the last: smooth at the sampling interval, with a hidden variable."""
+    noise = np.random.default_rng(0).normal(size=(8, 5000))
+    paths = lfilter([1.0], [1.0, -0.95], lfilter([1.0], [1.0, -0.6], noise))[:, 500:, None]
+    smooth = el.TimeSeries(paths, 0.1, names=["x"])
+    model = el.fit(smooth, score=el.Gaussian(), mobility=el.IntegratedResponse(), check="off", compare_estimators=False)
+    verdict = el.validate(model, smooth, seed=2).verdict
+    assert verdict.level == "usable"
+    assert "mean squared increment" in verdict.headline
+    assert 'memory="auto"' in verdict.next_step
 
 
 def test_a_validation_from_a_file_gives_the_same_verdict_and_one_without_tests_none(result, tmp_path):

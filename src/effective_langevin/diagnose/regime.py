@@ -258,8 +258,9 @@ def check_motion_blur(moments: SeriesMoments, found: Regime) -> Finding:
         return Finding("motion blur", "note", meaning, advice, numbers)
     if found.smooth.any() or found.white:
         return Finding("motion blur", "ok", "Cannot tell: blur does not show beside this motion.", "", numbers)
-    limit = percent(float(np.maximum(lost + 2 * error, 0).max()))
-    return Finding("motion blur", "ok", f"No sign of motion blur: below {limit} of the variance.", "", numbers)
+    most = float((lost + 2 * error).max())
+    size = f"below {percent(most)} of the variance" if most > 0 else "C(0) is not below its extrapolation"
+    return Finding("motion blur", "ok", f"No sign of motion blur: {size}.", "", numbers)
 
 
 def check_sampling_interval(moments: SeriesMoments, found: Regime) -> Finding:

@@ -251,6 +251,8 @@ def _advice(validation: "Validation", name: str) -> str:
             else "`el.fit(series, score=el.DenoisingScore())` (`--score denoising`), or more samples."
         )
     if name == "increments" and model.mobility.evidence.ballistic:
+        if not (model.space.hidden or model.space.angles or model.space.channels):
+            return '`el.fit(series, memory="auto")` (`--memory auto`): the series is smooth, a diffusion is not.'
         return "use paths at longer intervals, `model.simulate(..., dt=...)`: the series is smooth, a diffusion is not."
     if constant:
         return "`el.fit(series, mobility=el.StateDependent())` (`--mobility state-dependent`)."
