@@ -27,14 +27,15 @@ from .model_plots import (
     plot_stein,
     plot_training,
 )
+from .pattern_plots import plot_patterns
 from .style import DATA, GREY, MODEL, WIDTH, band, brief, even_columns, label, legend, panels, plain, short, styled
 from .views import MOST_PANELS, worst
 
 # fmt: off
 __all__ = ["plot_acf", "plot_comparison", "plot_cross_correlation", "plot_fields", "plot_forecast", "plot_hindcast",
            "plot_mobility", "plot_mobility_by_horizon", "plot_mode_acf", "plot_mode_variance", "plot_noise_level",
-           "plot_original_pdf", "plot_overview", "plot_pair_density", "plot_pdf", "plot_response", "plot_return_time",
-           "plot_sample_path", "plot_spectrum", "plot_stein", "plot_training"]
+           "plot_original_pdf", "plot_overview", "plot_pair_density", "plot_patterns", "plot_pdf", "plot_response",
+           "plot_return_time", "plot_sample_path", "plot_spectrum", "plot_stein", "plot_training"]
 # fmt: on
 
 _MASSES = (0.99, 0.9, 0.7, 0.5, 0.3, 0.1)

@@ -23,6 +23,7 @@ from ..estimate.mobility.evidence import HorizonEvidence
 from . import plots, tables
 from .findings import notes, verdict
 from .findings.describe_model import ModelDescription
+from .pattern_plots import find_patterns
 from .validation import Validation
 
 __all__ = ["SECTIONS", "figures", "render", "save_figures", "write_report"]
@@ -38,6 +39,7 @@ _ENOUGH_HELD_OUT = 0.5  # relative error expected of a held-out fifth, beyond wh
 FIGURES: dict[str, tuple[Callable[..., Any], str | Callable[[Validation], Any]]] = {
     "overview": (plots.plot_overview, "sample_path"),
     "fields": (plots.plot_fields, "field_profiles"),
+    "patterns": (plots.plot_patterns, lambda v: find_patterns(v.model)),
     "mobility": (plots.plot_mobility, lambda v: v.model.dimension > OPEN_TABLES),
     "pdfs": (plots.plot_pdf, "pdf"),
     "original_pdfs": (plots.plot_original_pdf, "original_pdf"),

@@ -1,0 +1,87 @@
+"""Patterns (EOFs) behind the components of a PCA: maps of fields, lines of sections, bars of other variables."""
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .._core.errors import ArgumentError
+from ..data.preprocess.pca import FittedPCA
+from ..model import LangevinModel
+from .style import DATA, GREY, WIDTH, colour_bar, label, panels, short, styled
+
+if TYPE_CHECKING:
+    from .validation import Validation
+
+_COMPONENTS, _COLUMNS = 6, 3
+_BARS = 40  # variables up to which each has a bar with its name
+
+
+def find_patterns(model: LangevinModel) -> FittedPCA | None:
+    """Return the PCA among the transforms of a model, if there is one."""
+    return next((step for step in getattr(model.transform, "steps", ()) if isinstance(step, FittedPCA)), None)
+
+
+@styled
+def plot_patterns(result: "Validation | LangevinModel", ax: Any = None) -> np.ndarray:
+    """Draw what the variables change by when a component of a PCA grows by its standard deviation (EOFs).
+
+    Up to six components: maps of fields on a plane, lines of fields on a line, bars of other variables, with the share
+    of the variance of each component. `to_xarray()` of the fitted PCA has the numbers.
+    """
+    model = result if isinstance(result, LangevinModel) else result.model
+    pca = find_patterns(model)
+    if pca is None:
+        raise ArgumentError("This model has no PCA among its transforms: there are no patterns to draw.")
+    patterns = pca.to_xarray().isel(component=slice(_COMPONENTS))
+    count = patterns.sizes["component"]
+    known = dict(zip(model.names, model.standardizer.std))
+    spread = np.array([known.get(name, 1.0) for name in pca.new_names[:count]])  # 1: later transforms have changed it
+    fields = [name for name in patterns if patterns[name].ndim > 1]
+    others = [i for i, name in enumerate(pca.names) if name in patterns]
+    rows = len(fields) + bool(others)
+    wide = {"columns": count, "blocks": [count] * rows} if rows > 1 else {"columns": min(count, _COLUMNS)}
+    axes = panels(count * rows, height=2.3, axes=ax, width=WIDTH, **wide)
+    for k, name in enumerate(fields):
+        _draw_field(axes[k * count : (k + 1) * count], patterns[name], spread)
+    if others:
+        numbers = (pca.vectors * pca.scale[:, None])[others, :count] * spread
+        _draw_bars(axes[-count:], [label(pca.names[i], pca.units[i]) for i in others], numbers)
+    for k, panel in enumerate(axes[:count]):
+        panel.set_title(f"PC{k + 1}: {100 * pca.explained_variance[k]:.1f} %")
+    return axes
+
+
+def _draw_field(axes: np.ndarray, field: Any, spread: np.ndarray) -> None:
+    """Draw a field (component, ...) on one scale for all components; a field in space at the middle of its levels."""
+    middle = {dim: size // 2 for dim, size in list(field.sizes.items())[1:-2]}
+    place = "".join(f" at {dim} = {field[dim].values[at]}" for dim, at in middle.items())
+    words = label(f"{field.name}{place}", field.attrs.get("units", ""))
+    field = field.isel(middle)
+    values, dims = spread.reshape(-1, *[1] * (field.ndim - 1)) * field.values, field.dims[1:]
+    grid = [field[d].values if field[d].dtype.kind in "iuf" else np.arange(field.sizes[d]) for d in dims]
+    limit = float(np.nanmax(np.abs(values)))
+    for k, ax in enumerate(axes):
+        if len(dims) == 1:
+            ax.plot(*grid, values[k], color=DATA)
+            ax.axhline(0, **GREY)
+            ax.set_ylim(-1.1 * limit, 1.1 * limit)
+            ax.set_ylabel(words if k == 0 else "")
+        else:
+            look = {"cmap": "RdBu_r", "vmin": -limit, "vmax": limit, "shading": "nearest", "rasterized": True}
+            shown = ax.pcolormesh(*grid[::-1], values[k], **look)
+            ax.set_ylabel(short(str(dims[0]), 24) if k == 0 else "")
+            ax.grid(False)
+        ax.set_xlabel(short(str(dims[-1]), 24))
+    if len(dims) == 2:
+        colour_bar(shown, list(axes), pad=0.015, fraction=0.05, aspect=25).set_label(words)
+
+
+def _draw_bars(axes: np.ndarray, names: list[str], numbers: np.ndarray) -> None:
+    """Draw a bar for each variable, below one another, on one scale for all components."""
+    places, limit = np.arange(len(names)), 1.05 * float(np.abs(numbers).max())
+    for k, ax in enumerate(axes):
+        ax.barh(places, numbers[:, k], color=DATA)
+        ax.axvline(0, **GREY)
+        ax.set_xlim(-limit, limit)
+        ax.set_yticks(places, names if k == 0 and len(names) <= _BARS else [""] * len(names))
+        ax.invert_yaxis()
