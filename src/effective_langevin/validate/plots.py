@@ -34,8 +34,8 @@ from .views import MOST_PANELS, worst
 # fmt: off
 __all__ = ["plot_acf", "plot_comparison", "plot_cross_correlation", "plot_fields", "plot_forecast", "plot_hindcast",
            "plot_mobility", "plot_mobility_by_horizon", "plot_mode_acf", "plot_mode_variance", "plot_noise_level",
-           "plot_original_pdf", "plot_overview", "plot_pair_density", "plot_patterns", "plot_pdf", "plot_response",
-           "plot_return_time", "plot_sample_path", "plot_spectrum", "plot_stein", "plot_training"]
+           "plot_original_pdf", "plot_overview", "plot_pair_density", "plot_patterns", "plot_pdf", "plot_push",
+           "plot_response", "plot_return_time", "plot_sample_path", "plot_spectrum", "plot_stein", "plot_training"]
 # fmt: on
 
 _MASSES = (0.99, 0.9, 0.7, 0.5, 0.3, 0.1)
@@ -307,6 +307,16 @@ def plot_cross_correlation(result: Any, ax: Any = None) -> np.ndarray:
         low, high = panel.get_ylim()
         panel.set_ylim(min(low, -0.1), max(high, 0.1))
     return axes
+
+
+@styled
+def plot_push(result: Any, ax: Any = None) -> np.ndarray:
+    """Draw what is left in the mean of a small push on each variable, by the fluctuation-dissipation relation."""
+    curve = curve_of(result, "response")
+    same = {"xlabel": label("time after the push", curve.unit("lag")), "ylabel": "share that is left"}
+    titles = [f"push on {short(name, 24)}" for name in curve.labels]
+    lines = [{"x": curve["lag"], "at": np.s_[:, v, v], "title": title, **same} for v, title in enumerate(titles)]
+    return _draw_lines(curve, lines, ax, even_columns(len(lines)), 2.7 if len(lines) == 1 else 2.1, zero=True)
 
 
 @styled

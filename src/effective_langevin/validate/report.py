@@ -39,6 +39,7 @@ _ENOUGH_HELD_OUT = 0.5  # relative error expected of a held-out fifth, beyond wh
 FIGURES: dict[str, tuple[Callable[..., Any], str | Callable[[Validation], Any]]] = {
     "overview": (plots.plot_overview, "sample_path"),
     "fields": (plots.plot_fields, "field_profiles"),
+    "push": (plots.plot_push, "response"),
     "patterns": (plots.plot_patterns, lambda v: find_patterns(v.model)),
     "mobility": (plots.plot_mobility, lambda v: v.model.dimension > OPEN_TABLES),
     "pdfs": (plots.plot_pdf, "pdf"),

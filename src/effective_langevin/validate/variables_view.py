@@ -11,6 +11,8 @@ from ..data import TimeSeries
 from ..model.rates import Landscape
 from ..statistics.conditional_means import StateBins, step_profiles
 from ..statistics.densities import BINS, SeriesStatistics, pair_histogram
+from ..statistics.lags import lagged_moments, longest_lag
+from ..statistics.resampling import GROUPS
 from ..statistics.watershed import basin_shares
 from .curves import Curve, basin_name
 from .rates import find_landscape, passage_curve, share_curve
@@ -33,6 +35,7 @@ _MOST_ROWS = 6
 _MOST_PAIRS = 6
 _MOST_ENTRIES = 9
 _CROSS_DIMENSIONS = 4
+_RESPONDING = 1 << 18  # samples of each side from which responses follow
 _PLANE = 2  # variables: up to so many, drift and current are drawn whatever the closure
 _STEP_TIME = 0.1  # of the shortest integral time
 # Bins are joined for the eye until they hold enough samples; joint densities need more of them.
@@ -58,6 +61,7 @@ class VariablesView(View):
         return {
             **super().makers(),
             "cross_correlation": self.cross_correlation,
+            "response": self.response,
             "step_size": lambda: step_curve(sides.data.map(standard), sides.paths.map(standard), shortest),
             "original_pdf": lambda: original and pdf_curve(original),
             "original_tails": self.original_tails,
@@ -101,6 +105,33 @@ class VariablesView(View):
         coords = {**self.lags(), **self.labels(), "earlier": (("earlier",), list(self.sides.data.names))}
         curves = with_errors(lambda s: s.correlation, self.sides.statistics)
         return Curve(("lag", "variable", "earlier"), **curves, coords=coords, units={"lag": self.time_unit})
+
+    def response(self) -> Curve | None:
+        """Return what is left of a small push on a variable, in each variable, from fluctuations and the score.
+
+        K(tau) = -< x(tau) s(x(0))^T >, on each side in units of K(0), which is one for the exact score.
+        """
+        space, names = self.model.space, list(self.sides.data.names)
+        if space.hidden or space.angles or len(names) > _CROSS_DIMENSIONS:
+            return None
+        series = [s.excerpt(_RESPONDING) if s.n_samples > _RESPONDING else s for s in self.sides.series]
+        reach = min(longest_lag(s.segments) for s in series)
+        lags = np.array([lag for lag in self.sides.data_statistics.lagged.lags if lag <= reach])
+
+        def kernel(one: TimeSeries) -> OfWeights:
+            mean = one.stacked().mean(axis=0)
+            scores = [np.asarray(self.model.score_function(s), float) for s in one.segments]
+            moments = lagged_moments([s - mean for s in one.segments], scores, lags, GROUPS)
+
+            def of(weights: np.ndarray) -> np.ndarray:
+                products = -moments.mean(weights)
+                return products @ np.linalg.inv(products[0])
+
+            return of
+
+        coords = {"lag": (("lag",), lags * self.sides.data.dt), **self.labels(), "pushed": (("pushed",), names)}
+        curves = with_errors(kernel, series)
+        return Curve(("lag", "variable", "pushed"), **curves, coords=coords, units={"lag": self.time_unit})
 
     def sample_path(self) -> Curve:
         shown = worst(self.rmse, _MOST_ROWS)
