@@ -9,6 +9,9 @@ from effective_langevin.estimate.closure.evidence import Candidate, MemoryChoice
 from effective_langevin.estimate.closure.residual import ResidualDiffusion
 from effective_langevin.estimate.closure.smoothing import choose_width
 from effective_langevin.estimate.mobility.evidence import HorizonEvidence
+from effective_langevin.estimate.space import StateSpace
+from effective_langevin.estimate.symmetry import NoSymmetry
+from effective_langevin.fit import _default_score
 from effective_langevin.memory import _SPARED, _candidates, _folds, as_memory, name_memory
 
 FRICTION = 0.5
@@ -207,6 +210,19 @@ def test_noise_on_hidden_variables_forgets_the_smoothing_at_the_speed_of_motion(
     rest = ResidualDiffusion(lambda weights: found, 1, HorizonEvidence("residual", np.ones(1)), False)
     lifted = rest.on_hidden(1, np.array([0.01, 0.01, 0.04]), np.array([3.0, 5.0, 10.0])).estimate(np.ones(1))
     assert lifted == pytest.approx(np.diag([0.0, 0.05, 7.0]), abs=1e-12)
+
+
+def test_the_score_of_a_thin_set_has_one_more_layer():
+    """A narrow width makes a steep score, whose pull to the set two layers leave too weak. Others stay cheap."""
+    time = 0.05 * np.arange(20_000)
+    curved = np.column_stack([np.cos(time), np.sin(time), np.cos(2 * time)])
+    rough = np.random.default_rng(1).normal(size=(20_000, 3))
+    layers = []
+    for values in (curved, rough):
+        series = el.TimeSeries(values, 0.05)
+        score = _default_score(series, StateSpace.of(series, NoSymmetry()).with_hidden(1))
+        layers.append((score.noise_level < 0.1, len(score.network.hidden)))
+    assert layers == [(True, 3), (False, 2)]
 
 
 def test_the_width_beside_a_thin_set_hides_one_percent_of_the_velocity():
