@@ -4,11 +4,15 @@ import numpy as np
 import pytest
 
 import effective_langevin as el
+from effective_langevin.comparison import tabulate
 from effective_langevin.estimate.closure.evidence import Candidate, MemoryChoice
 from effective_langevin.estimate.closure.residual import ResidualDiffusion
 from effective_langevin.estimate.closure.smoothing import choose_width
 from effective_langevin.estimate.mobility.evidence import HorizonEvidence
-from effective_langevin.memory import _candidates, _split, as_memory, name_memory
+from effective_langevin.estimate.space import StateSpace
+from effective_langevin.estimate.symmetry import NoSymmetry
+from effective_langevin.fit import _default_score
+from effective_langevin.memory import _SPARED, _candidates, _folds, as_memory, name_memory
 
 FRICTION = 0.5
 
@@ -208,6 +212,19 @@ def test_noise_on_hidden_variables_forgets_the_smoothing_at_the_speed_of_motion(
     assert lifted == pytest.approx(np.diag([0.0, 0.05, 7.0]), abs=1e-12)
 
 
+def test_the_score_of_a_thin_set_has_one_more_layer():
+    """A narrow width makes a steep score, whose pull to the set two layers leave too weak. Others stay cheap."""
+    time = 0.05 * np.arange(20_000)
+    curved = np.column_stack([np.cos(time), np.sin(time), np.cos(2 * time)])
+    rough = np.random.default_rng(1).normal(size=(20_000, 3))
+    layers = []
+    for values in (curved, rough):
+        series = el.TimeSeries(values, 0.05)
+        score = _default_score(series, StateSpace.of(series, NoSymmetry()).with_hidden(1))
+        layers.append((score.noise_level < 0.1, len(score.network.hidden)))
+    assert layers == [(True, 3), (False, 2)]
+
+
 def test_the_width_beside_a_thin_set_hides_one_percent_of_the_velocity():
     """Noise of width w hides w^2 / (1 + w^2) of a circle's velocity, half of it where the circle is seen twice: 0.5 %.
 
@@ -224,12 +241,47 @@ def test_the_width_beside_a_thin_set_hides_one_percent_of_the_velocity():
 
 @pytest.mark.parametrize(("samples", "stretches"), [(386, 2), (100, 1), (100_000, 10)])
 def test_short_records_hold_out_fewer_and_longer_stretches(samples, stretches):
-    """Every stretch has the past of five samples and the leads of one, an integral time, three times over."""
+    """Every stretch has the past of five samples and the leads of one three times over."""
     series = el.TimeSeries(np.random.default_rng(1).normal(size=samples), 1.0)
-    train, test = _split(series, series, [el.Velocity(2), el.Delays(3)])
+    ((train, test),) = _folds(series, 6, 1)
     assert train.n_samples == pytest.approx(0.8 * samples, abs=2)
     assert len(test.segments) == stretches or stretches < 10
     assert min(len(segment) for segment in test.segments) >= min(18, 0.2 * samples)
+    assert test.segments[0] == pytest.approx(series.split(0.2, len(test.segments))[1].segments[0])
+
+
+def test_every_sample_of_a_short_record_is_held_out_once():
+    series = el.TimeSeries([np.arange(150.0)[:, None], np.arange(150.0, 380.0)[:, None]], 1.0)
+    folds = _folds(series, 5, 5)
+    held_out = np.sort(np.concatenate([test.stacked()[:, 0] for _, test in folds]))
+    assert np.array_equal(held_out, np.arange(380.0))
+    for train, test in folds:
+        both = np.sort(np.concatenate([train.stacked()[:, 0], test.stacked()[:, 0]]))
+        assert np.array_equal(both, np.arange(380.0))
+        assert all(
+            np.array_equal(t, part[:, 0] - 150 * r) for part, t, r in zip(test.segments, test.times, test.records)
+        )
+
+
+@pytest.mark.filterwarnings("ignore::effective_langevin.EstimateWarning")
+def test_the_memory_of_a_short_record_is_chosen_by_forecasts_from_all_of_it():
+    """A damped oscillation of 14 samples in 300: every fifth is held out in turn, where one fifth has 50 starts."""
+    draw, x = np.random.default_rng(0), [0.0, 0.0]
+    for _ in range(400):
+        x.append(1.6 * x[-1] - 0.8 * x[-2] + draw.normal())
+    linear = {"score": el.Gaussian(), "mobility": el.LogCorrelation(), "check": "off"}
+    choice = el.fit(el.TimeSeries(x[-300:], 1.0), memory="auto", **linear).mobility.evidence.memory
+    assert choice.kind.startswith("delays")
+    assert choice.starts > 180
+
+
+def test_a_memory_that_is_less_simple_must_save_one_percent_of_the_error():
+    draw = np.random.default_rng(0).normal(size=(200, 1))
+    scores = {"none": 1 + 0.1 * draw, "velocity:2": 0.03 + 0.001 * draw, "delays:5:7": 0.025 + 0.001 * draw}
+    assert tabulate(scores, np.ones(1), "").simplest == "delays:5:7"
+    assert tabulate(scores, np.ones(1), "", _SPARED).simplest == "velocity:2"
+    scores["velocity:2"] += 0.02
+    assert tabulate(scores, np.ones(1), "", _SPARED).simplest == "delays:5:7"
 
 
 def test_delays_are_tried_where_sampling_is_coarse_or_the_record_short():

@@ -106,15 +106,18 @@ def _why_constant(trials: Trials) -> str:
     )
 
 
-def take_simplest(scores: Mapping[str, Float[np.ndarray, "start lag"]]) -> ClosureChoice:
-    """Take the simplest closure, the first, whose mean score is within one standard error of the best."""
+def take_simplest(scores: Mapping[str, Float[np.ndarray, "start lag"]], spared: float = 0.0) -> ClosureChoice:
+    """Take the simplest closure, the first, whose mean score is within one standard error of the best.
+
+    With `spared`, it may be worse by that share of the score of the first as well.
+    """
     if not scores:
         return ClosureChoice("constant", "members of every closure diverged in held-out forecasts")
     losses = np.array(list(scores.values()))
     losses = losses / losses[0].mean(axis=0)
     groups = [part.mean(axis=(1, 2)) for part in np.array_split(losses, min(_GROUPS, losses.shape[1]), axis=1)]
     by_group = np.array(groups).T
-    chosen, *gaps = simplest_of_best(by_group)
+    chosen, *gaps = simplest_of_best(by_group, spared)
     rows = np.transpose([by_group.mean(axis=1), *gaps]).tolist()
     tried = tuple(Candidate(kind, *row) for kind, row in zip(scores, rows))
     reason = "it is the simplest whose held-out forecasts are within one standard error of the best"

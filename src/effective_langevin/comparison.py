@@ -127,6 +127,22 @@ def compare(
     members, starts = checks.integer_at_least("members", members, 2), checks.integer_at_least("starts", starts, _FEWEST)
     centred = series.map(lambda segment: segment - series.stacked().mean(axis=0))
     steps = default_leads(centred) if leads is None else count_leads(leads, series.dt)
+    unit = series.stacked().std(axis=0)
+    scores = score_forecasts(models, series, steps, unit, members=members, starts=starts, seed=seed)
+    return tabulate(scores, steps * series.dt, series.time_unit)
+
+
+def score_forecasts(
+    models: Mapping[str, LangevinModel],
+    series: TimeSeries,
+    steps: np.ndarray,
+    unit: np.ndarray,
+    *,
+    members: int = 20,
+    starts: int = 1000,
+    seed: int = 0,
+) -> dict[str, Float[np.ndarray, "start lead"]]:
+    """Return the energy scores of the forecasts of every model, in `unit` of each variable, from the same times."""
     rows = choose_starts([len(s) for s in series.segments], int(steps[-1]), series.n_samples)
     first = min(series.starts)
     keys = _moments(series, first)
@@ -139,7 +155,7 @@ def compare(
             f"after it; a comparison needs {_FEWEST}. Ask for shorter leads, or give a longer series."
         )
     rows = rows[np.linspace(0, len(rows) - 1, min(starts, len(rows))).astype(int)]
-    outcome, unit = np.stack([series.stacked()[rows + k] for k in steps], axis=1), series.stacked().std(axis=0)
+    outcome = np.stack([series.stacked()[rows + k] for k in steps], axis=1)
     scores = {}
     for name, model in models.items():
         own = sides[name]
@@ -150,17 +166,21 @@ def compare(
         scores[name] = np.stack(
             [energy_scores(errors[:, :, k], np.zeros_like(outcome[:, k])) for k in range(len(steps))], 1
         )
-    return _table(scores, steps * series.dt, len(rows), series.time_unit)
+    return scores
 
 
-def _table(scores: Mapping[str, np.ndarray], leads: np.ndarray, starts: int, time_unit: str) -> Comparison:
-    """Return the comparison; models with diverged members come last."""
+def tabulate(scores: Mapping[str, np.ndarray], leads: np.ndarray, time_unit: str, spared: float = 0.0) -> Comparison:
+    """Return the comparison, from scores of the same starts; models with diverged members come last.
+
+    `simplest` may be worse than the best by the share `spared` of the first score beside one standard error.
+    """
     sound = {name: score for name, score in scores.items() if np.isfinite(score).all()}
-    choice = take_simplest(sound)
+    choice = take_simplest(sound, spared)
     known = {c.kind: (c.loss, c.excess, c.standard_error) for c in choice.candidates}
     score, excess, error = np.array([known.get(name, (np.inf, np.inf, np.nan)) for name in scores]).T
-    by_lead = np.array([score.mean(axis=0) for score in scores.values()])
-    return Comparison(tuple(scores), score, excess, error, by_lead, leads, starts, time_unit, choice.kind)
+    by_start = np.array(list(scores.values()))
+    starts = by_start.shape[1]
+    return Comparison(tuple(scores), score, excess, error, by_start.mean(axis=1), leads, starts, time_unit, choice.kind)
 
 
 def default_leads(series: TimeSeries) -> np.ndarray:

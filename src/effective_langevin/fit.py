@@ -25,9 +25,10 @@ from .data.preprocess.pointwise import embed_angles
 from .data.provenance import describe_data
 from .data.suitability import find_unsuited, refuse_dependent
 from .diagnose import Diagnosis, diagnose
-from .estimate.closure.smoothing import choose_width
+from .estimate.closure.smoothing import WIDTHS, choose_width
 from .estimate.mobility.base import ClosureFit, ClosureStrategy
 from .estimate.mobility.cross_check import cross_check
+from .estimate.networks import MLP
 from .estimate.score import KGMM, DenoisingScore, Gaussian, ScoreFit, ScoreStrategy, estimate_score
 from .estimate.space import StateSpace
 from .estimate.symmetry import NoSymmetry, Symmetry, check_symmetry
@@ -40,6 +41,7 @@ from .model import LangevinModel
 _KGMM_DIMENSIONS = 6
 _LEAST_SAMPLES = 100
 _KEPT_STATES = 4096
+_STEEP: dict[str, Any] = {"network": MLP((128, 128, 128)), "epochs": 120}  # for the score of a thin set
 
 
 def fit(
@@ -228,12 +230,16 @@ def _default_score(series: TimeSeries, space: StateSpace) -> ScoreStrategy:
     """KGMM in a few dimensions, where it supports the angles if there are any; a denoising network otherwise.
 
     With delays, or several derivatives, the network learns the current, too: it stays small beside the thin set of the
-    states. Its width is not one that tells it from noise in a short record: that has a Gaussian score.
+    states. Its width is not one that tells it from noise in a short record: that has a Gaussian score. Where the set
+    asks for a narrow width, the score is as steep as one over its square: it takes one more layer, and twice as long.
     """
     if space.hidden and not space.rates:
         centre = series.excerpt().stacked().mean(axis=0)
         enough = count_independent(series.excerpt().map(lambda x: x - centre)) >= LEAST_INDEPENDENT
-        return DenoisingScore(noise_level=choose_width(series)) if enough else Gaussian()
+        if not enough:
+            return Gaussian()
+        width = choose_width(series)
+        return DenoisingScore(noise_level=width, **(_STEEP if width < WIDTHS[0] else {}))
     return KGMM() if space.dimension <= _KGMM_DIMENSIONS and KGMM().supports(space) else DenoisingScore()
 
 

@@ -1,18 +1,21 @@
 """The memory of a model: none, velocities or delays, asked for or chosen by forecasts of held-out stretches."""
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping
 from contextlib import suppress
+from functools import partial
+from typing import Any
 
 import numpy as np
 
 from ._core import checks
 from ._core.errors import ArgumentError, DataError, EstimateWarning
 from .choice import CLOSURES
-from .comparison import compare, default_leads
+from .comparison import Comparison, default_leads, score_forecasts, tabulate
 from .data import TimeSeries
 from .data.preprocess.chain import FittedChain, join
 from .data.preprocess.memory import Delays, FittedVelocity, Velocity
+from .data.segments import part_at
 from .diagnose import Diagnosis
 from .estimate.closure.evidence import Candidate, MemoryChoice
 from .estimate.closure.state_dependent import StateDependent
@@ -31,7 +34,13 @@ _MOST_TRIED = 100_000  # samples from which the choice is made
 _WINDOWS = (1.0, 2.0)  # of delays, in units of the time over which a smooth variable moves by its spread
 _COPIES = 5
 _ROUGH = (Delays(1), Delays(3))  # of a series that is not smooth
-_HELD_OUT, _STRETCHES, _TIMES = 0.2, 10, 3
+# Share of the error of forecasts without memory: a smaller one is not worth a memory that is less simple.
+_SPARED = 0.01
+_REASON = (
+    "it is the simplest whose held-out forecasts are within one standard error of the best, "
+    f"and {100 * _SPARED:g} % of the error without memory"
+)
+_PARTS, _BLOCKS, _TIMES = 5, 10, 3
 
 
 def as_memory(given: Memory | str | None) -> Memory | str | None:
@@ -108,7 +117,8 @@ def choose_memory(
 
     Models with each memory, and a closure that depends on the state where the record is long enough for one, are fitted
     without some stretches. They forecast the observed variables there, all from the same times. The simplest within one
-    standard error of the best is taken. Where the diagnosis finds no memory, none is tried.
+    standard error of the best, and 1 % of the error without memory, is taken. Every fifth of a short record is held out
+    in turn, so that all of it is forecast. Where the diagnosis finds no memory, none is tried.
     """
     if not isinstance(asked, str):
         return asked, None
@@ -118,25 +128,43 @@ def choose_memory(
     centred = transformed.map(lambda x: x - mean)
     long = count_independent(centred) >= LEAST_INDEPENDENT
     tried = {name_memory(memory): memory for memory in _candidates(transformed, long)}
-    train, test = _split(_part(series), centred, [memory for memory in tried.values() if memory])
-    mobility = mobility or StateDependent() if long else mobility
+    trial = partial(fit_with, mobility=mobility or StateDependent() if long else mobility)
+    try:
+        found = _compare(tried, _part(series), default_leads(centred), trial, long)
+    except DataError as error:
+        return None, MemoryChoice("none", f"the forecasts could not be compared ({error})")
+    scores = zip(found.names, found.score, found.excess, found.standard_error)
+    rows = tuple(Candidate(name, *(float(number) for number in numbers)) for name, *numbers in scores)
+    choice = MemoryChoice(found.simplest, _REASON, tuple(found.leads.tolist()), found.starts, rows)
+    return tried[choice.kind], choice
+
+
+def _compare(
+    tried: Mapping[str, Memory | None], series: TimeSeries, leads: np.ndarray, trial: Callable[..., Any], long: bool
+) -> Comparison:
+    """Compare the forecasts with each memory, from all held-out starts together."""
+    past = max(m.count * m.lag if isinstance(m, Delays) else m.reach for m in tried.values() if m)
+    folds = _folds(series, past + int(leads[-1]), 1 if long else _PARTS)
+    unit = series.stacked().std(axis=0)
+    scores = [score_forecasts(_fit_each(tried, train, trial), test, leads, unit) for train, test in folds]
+    common = [name for name in tried if all(name in fold for fold in scores)]
+    joined = {name: np.concatenate([fold[name] for fold in scores]) for name in common}
+    return tabulate(joined, leads * series.dt, series.time_unit, _SPARED)
+
+
+def _fit_each(
+    tried: Mapping[str, Memory | None], train: TimeSeries, trial: Callable[..., LangevinModel]
+) -> dict[str, LangevinModel]:
+    """Fit a model with each memory that the samples allow; one without memory in any case."""
     models: dict[str, LangevinModel] = {}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", EstimateWarning)
         for name, memory in tried.items():
             with suppress(ArgumentError, DataError):  # too short, or too many variables for what it needs
-                models[name] = fit_with(train, memory=memory, mobility=mobility)
+                models[name] = trial(train, memory=memory)
         if _NONE not in models:
-            models = {_NONE: fit_with(train, memory=None, mobility=IntegratedResponse()), **models}
-        try:
-            found = compare(models, test)
-        except DataError as error:
-            return None, MemoryChoice("none", f"the forecasts could not be compared ({error})")
-    scores = zip(found.names, found.score, found.excess, found.standard_error)
-    reason = "it is the simplest whose held-out forecasts are within one standard error of the best"
-    rows = tuple(Candidate(name, *(float(number) for number in numbers)) for name, *numbers in scores)
-    choice = MemoryChoice(found.simplest, reason, tuple(found.leads.tolist()), found.starts, rows)
-    return tried[choice.kind], choice
+            models = {_NONE: trial(train, memory=None, mobility=IntegratedResponse()), **models}
+    return models
 
 
 def _why_none(diagnosis: Diagnosis | None) -> str:
@@ -163,12 +191,18 @@ def _candidates(series: TimeSeries, long: bool) -> list[Memory | None]:
     return [None, *coarse, Velocity(), Velocity(2), *(Delays(_COPIES, lag) for lag in lags)]
 
 
-def _split(series: TimeSeries, centred: TimeSeries, tried: Sequence[Memory]) -> tuple[TimeSeries, TimeSeries]:
-    """Hold out ten stretches, fewer of a short record: each holds the past of a state and its future several times."""
-    past = max(m.count * m.lag if isinstance(m, Delays) else m.reach for m in tried)
-    ahead = default_leads(centred)[-1]
-    blocks = _HELD_OUT * series.n_samples / (_TIMES * (past + ahead))
-    return series.split(_HELD_OUT, int(np.clip(blocks, 1, _STRETCHES)))
+def _folds(series: TimeSeries, reach: int, number: int) -> list[tuple[TimeSeries, TimeSeries]]:
+    """Return training and held-out parts, so many: the last fifth of each of ten blocks, then the one before.
+
+    Each held-out stretch has the samples of a forecast several times, so that a short record has fewer blocks.
+    """
+    blocks = int(np.clip(series.n_samples / (_PARTS * _TIMES * reach), 1, _BLOCKS))
+    edges, folds = np.linspace(0, series.n_samples, blocks * _PARTS + 1), []
+    for k in reversed(range(_PARTS - number, _PARTS)):
+        pieces = part_at(series, np.concatenate([edges[k:-1:_PARTS], edges[k + 1 :: _PARTS]]))
+        train, test = (series.with_segments(found, places=places) for found, places in pieces)
+        folds.append((train, test))
+    return folds
 
 
 def _part(series: TimeSeries) -> TimeSeries:

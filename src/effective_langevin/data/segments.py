@@ -114,6 +114,21 @@ def _gap_free(record: Segment) -> list[tuple[int, int]]:
     return list(zip(edges[::2], edges[1::2]))
 
 
+def part_at(series: Any, cuts: np.ndarray) -> tuple[tuple[list[Any], list[Any]], ...]:
+    """Cut the samples of a series at some rows; return segments and places of every other piece, and of the rest."""
+    cuts = np.sort(cuts).astype(int)
+    parts: tuple[tuple[list, list], ...] = (([], []), ([], []))
+    first = 0
+    for segment, record, start in zip(series.segments, series.records, series.starts):
+        inner = cuts[(cuts > first) & (cuts < first + len(segment))] - first
+        for row, stop in zip([0, *inner], [*inner, len(segment)]):
+            pieces, places = parts[np.searchsorted(cuts, first + row, side="right") % 2]
+            pieces.append(lazy.window(segment, int(row), int(stop)))
+            places.append((record, start + row * series.dt))
+        first += len(segment)
+    return parts
+
+
 def check_orientation(records: Sequence[Segment], named: bool) -> None:
     """Refuse one record with more variables than samples; several records, or names, say which axis is which."""
     checks.enough_samples(sum(len(r) for r in records), 2, "a time series")

@@ -13,7 +13,7 @@ from .._core.format import count, typeset, with_unit
 from .._core.types import Paths, Samples
 from . import lazy
 from .fields import summarize
-from .segments import as_records, check_orientation, split_at_gaps
+from .segments import as_records, check_orientation, part_at, split_at_gaps
 
 _DT_HINT = "It is the sampling interval of the series, in your unit of time: TimeSeries(values, dt=0.1)."
 
@@ -325,17 +325,8 @@ class TimeSeries:
             The training part and the held-out part.
         """
         edges = np.linspace(0, self.n_samples, blocks + 1)
-        cuts = np.sort(np.concatenate([edges[1:-1], edges[1:] - held_out * np.diff(edges)])).astype(int)
-        parts: tuple[list, list] = ([], [])
-        first = 0
-        for segment, record, start in zip(self.segments, self.records, self.starts):
-            inner = cuts[(cuts > first) & (cuts < first + len(segment))] - first
-            for row, stop in zip([0, *inner], [*inner, len(segment)]):
-                kept_out = np.searchsorted(cuts, first + row, side="right") % 2
-                piece = lazy.window(segment, int(row), int(stop))
-                parts[kept_out].append((piece, (record, start + row * self.dt)))
-            first += len(segment)
-        train, test = (self.with_segments([s for s, _ in p], places=[place for _, place in p]) for p in parts)
+        cuts = np.concatenate([edges[1:-1], edges[1:] - held_out * np.diff(edges)])
+        train, test = (self.with_segments(found, places=places) for found, places in part_at(self, cuts))
         return train, test
 
     def to_xarray(self, *, dataset: bool = False, origin: str | None = None) -> Any:
