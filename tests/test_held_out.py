@@ -9,6 +9,7 @@ from scipy.signal import lfilter
 
 import effective_langevin as el
 from effective_langevin.estimate.closure.evidence import HeldOutCheck
+from effective_langevin.validate import tables
 from effective_langevin.validate.findings.notes import HELD_OUT_CHANCE, held_out
 
 pytestmark = pytest.mark.filterwarnings("ignore::effective_langevin.EstimateWarning")
@@ -63,6 +64,22 @@ def test_mean_forecasts_that_decay_too_slowly_are_seen():
     assert found.kind == "slope"
     assert found.value < 0.85
     assert found.p < 0.05
+
+
+def test_the_skill_of_forecasts_is_that_of_the_linear_process(right):
+    """Errors of N(m, s^2) forecasts are s / sqrt(pi); persistence is off by a normal difference, without a spread."""
+    found = right.mobility.evidence.held_out
+    kept = np.exp(-RATE * np.array(found.lags))
+    exact = {"climatology": np.sqrt(1 - kept**2), "persistence": np.sqrt(1 + kept) / 2}
+    for name, ratio in exact.items():
+        value, error = (np.array(getattr(found, f"of_{name}{end}")) for end in ("", "_error"))
+        assert (np.abs(value - ratio) < 4 * error).all()
+        assert error.max() < 0.03
+    np.testing.assert_allclose(found.shares, 9 / 11, atol=0.05)
+    rows = tables.forecasts(SimpleNamespace(model=right, comparison=SimpleNamespace(time_unit="ms"))).rows
+    assert [row[0] for row in rows] == [f"{lag:.3g}" for lag in found.lags]
+    assert rows[0][1].startswith(f"{found.of_climatology[0]:.2f}")
+    assert tables.forecasts(SimpleNamespace(model=checked(linear(300, 1)))) is None
 
 
 def told(model):

@@ -96,6 +96,10 @@ class Forecasts:
         drawn = np.random.default_rng(seed).integers(len(states), size=(MEMBERS, len(self.states), 1))
         return self.scores(self._embedded(states[drawn.repeat(len(self.lags), axis=2)]))
 
+    def persistence(self) -> Float[np.ndarray, "start lag"]:
+        """Return the energy scores of forecasts that are the state at the start: its distance to what came."""
+        return np.linalg.norm(self.outcomes - self._embedded(self.states)[:, None], axis=-1)
+
     def _embedded(self, states: np.ndarray) -> np.ndarray:
         """Return the observed variables, with each angle as a point on its circle."""
         periods = self.space.periods[: self.space.observed]

@@ -131,7 +131,27 @@ def check_by_forecasts(trials: Trials, strategy: ClosureStrategy) -> HeldOutChec
         value=float(found[kind, lag, variable]),
         error=float(errors[kind, lag, variable]),
         p=StudentNull(groups, sizes.size).chance(float(sizes.max())),
+        **_skill(forecasts, ensemble, groups),
+        shares=tuple(found[0].mean(axis=1).tolist()),
     )
+
+
+def _skill(
+    forecasts: Forecasts, ensemble: Float[np.ndarray, "member start lag var"], groups: int
+) -> dict[str, tuple[float, ...]]:
+    """Return the energy scores of forecasts over those of climatology and of persistence, with their errors."""
+    scores = np.stack([forecasts.scores(ensemble), forecasts.climatology(0), forecasts.persistence()], axis=1)
+    by_group = np.array([part.mean(axis=0) for part in np.array_split(scores, groups)])
+
+    def ratios(weights: np.ndarray) -> np.ndarray:
+        own, *others = np.tensordot(weights, by_group, 1)
+        return own / others
+
+    (climatology, persistence), errors = jackknife(ratios, groups)
+    found = {"climatology": (climatology, errors[0]), "persistence": (persistence, errors[1])}
+    values = {f"of_{name}": value for name, (value, _) in found.items()}
+    values |= {f"of_{name}_error": error for name, (_, error) in found.items()}
+    return {name: tuple(value.tolist()) for name, value in values.items()}
 
 
 def _names(series: TimeSeries, space: StateSpace) -> list[str]:

@@ -289,6 +289,20 @@ def held_out_scores(choice: Choice | None, what: str) -> Table | None:
     return Table(f"Choice of the {what}", headings, [list(row) for row in choice.rows()])
 
 
+def forecasts(validation: Validation) -> Table | None:
+    """Give the skill of forecasts of stretches that the mobility was inferred without, at each lead."""
+    found = validation.model.mobility.evidence.held_out
+    if found is None or not found.of_climatology:
+        return None
+    ratios = (found.of_climatology, found.of_climatology_error), (found.of_persistence, found.of_persistence_error)
+    columns = [[typeset(plus_minus(*pair)) for pair in zip(*ratio)] for ratio in ratios]
+    shares = [f"{100 * share:.0f}" for share in found.shares]
+    rows = list(zip([f"{lag:.3g}" for lag in found.lags], *columns, shares))
+    lead = with_unit("Lead", validation.comparison.time_unit)
+    headings = [lead, "Error / climatology", "Error / persistence", "Within the range [%]"]
+    return Table("Forecasts of held-out stretches", headings, rows)
+
+
 def relaxation(validation: Validation, description: ModelDescription) -> list[Table]:
     """Give relaxation times, and rotations where there are some."""
     unit, place = validation.comparison.time_unit, "Where" if validation.model.space.channels else "Variables"

@@ -159,6 +159,9 @@ class HeldOutCheck(_Plain):
     the "share" of outcomes between the lowest and the highest forecast, and the "slope" of outcomes against mean
     forecasts. `value`, with its standard `error`, departs most from what is `expected`; it is of this `kind`, of this
     `variable`, at `lag`. `p` is the chance that any departs so far beyond what matters.
+
+    `of_climatology` and `of_persistence` are the energy scores of the forecasts at each lag, in units of those of
+    states of the series drawn at random and of the state at the start; `shares` are means over variables.
     """
 
     lags: tuple[float, ...]
@@ -171,6 +174,11 @@ class HeldOutCheck(_Plain):
     value: float
     error: float
     p: float
+    of_climatology: tuple[float, ...] = ()
+    of_climatology_error: tuple[float, ...] = ()
+    of_persistence: tuple[float, ...] = ()
+    of_persistence_error: tuple[float, ...] = ()
+    shares: tuple[float, ...] = ()
 
     def words(self, unit: str = "") -> str:
         """Name what departs most."""
