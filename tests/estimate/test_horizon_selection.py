@@ -148,8 +148,8 @@ def test_a_slow_response_is_integrated_too():
     np.testing.assert_allclose(integral[:, 0, 0], [0, 2])
 
 
-@pytest.mark.parametrize("factor", [-0.2, 1e-3])
-def test_where_the_sampling_is_too_coarse_for_a_logarithm_the_spline_is_used_alone(factor):
+@pytest.mark.parametrize("factor", [-0.2, 1e-3, 1.2])
+def test_where_the_sampling_is_too_coarse_for_a_logarithm_or_chance_grows_the_spline_is_used_alone(factor):
     now, later = np.eye(2), np.diag([0.5, factor])
     exponentials = Exponentials.through(now, later, 1.0, Frame(np.eye(2), np.eye(2)))
     assert not exponentials.usable

@@ -36,7 +36,7 @@ class Exponentials:
     """< x s^T > = sum_r left[:, r] exp(rate_r t) right[r, :], t from the first of the two lags on; many sums at once.
 
     `usable` tells which of them the sampling is fine enough for: no factor is near zero, or so near the negative axis
-    that its logarithm is ambiguous.
+    that its logarithm is ambiguous. Nor does one grow: that is chance, and would be without limit after many steps.
     """
 
     rates: Float[np.ndarray, "... rate"]
@@ -50,7 +50,8 @@ class Exponentials:
         states, scores = np.split(frame.back, 2)
         start, end = (frame.whitening.conj().T @ m @ frame.whitening for m in (now, later))
         factors, modes = np.linalg.eig(np.linalg.solve(start.mT, end.mT).mT)
-        usable = np.asarray(((np.abs(factors) >= _FASTEST) & (np.abs(np.angle(factors)) <= _TURN)).all(axis=-1))
+        size, turned = np.abs(factors), np.abs(np.angle(factors)) > _TURN
+        usable = np.asarray(((size >= _FASTEST) & (size < _GROWING) & ~turned).all(axis=-1))
         factors = np.where(usable[..., None], factors, 1.0)
         modes = np.where(usable[..., None, None], modes, np.eye(modes.shape[-1]))
         rates = np.log(factors.astype(complex)) / interval
