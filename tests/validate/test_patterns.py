@@ -50,3 +50,13 @@ def test_the_report_has_patterns_where_there_are_some(model):
     assert [bool(wanted(result)) for result in shown] == [True, False]
     with pytest.raises(el.ArgumentError, match="no PCA"):
         el.plots.plot_patterns(without)
+
+
+@pytest.mark.parametrize("name", ["component", "explained_variance"])
+def test_any_name_of_a_variable_is_drawn(name):
+    made = el.systems.OrnsteinUhlenbeck.rotating(3).simulate(100.0, dt=0.2, seed=1)
+    series = el.TimeSeries(made.stacked(), 0.2, names=[name, "b", "c"])
+    settings = {"score": el.Gaussian(), "mobility": el.IntegratedResponse(), "check": "off"}
+    model = el.fit(series, preprocess=el.preprocess.PCA(2), compare_estimators=False, **settings)
+    labels = [tick.get_text() for tick in el.plots.plot_patterns(model)[0].get_yticklabels()]
+    assert labels == [name, "b", "c"]

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .._core.errors import ArgumentError
+from ..data.fields import Field, find_fields
 from ..data.preprocess.pca import FittedPCA
 from ..model import LangevinModel
 from .style import DATA, GREY, WIDTH, colour_bar, label, panels, short, styled
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
     from .validation import Validation
 
 _COMPONENTS, _COLUMNS = 6, 3
+_FILLED = 4  # a field is a map where at least one in so many points of its grid is a variable
 _BARS = 40  # variables up to which each has a bar with its name
 
 
@@ -32,33 +34,37 @@ def plot_patterns(result: "Validation | LangevinModel", ax: Any = None) -> np.nd
     pca = find_patterns(model)
     if pca is None:
         raise ArgumentError("This model has no PCA among its transforms: there are no patterns to draw.")
-    patterns = pca.to_xarray().isel(component=slice(_COMPONENTS))
-    count = patterns.sizes["component"]
+    count = min(_COMPONENTS, pca.vectors.shape[1])
     known = dict(zip(model.names, model.standardizer.std))
     spread = np.array([known.get(name, 1.0) for name in pca.new_names[:count]])  # 1: later transforms have changed it
-    fields = [name for name in patterns if patterns[name].ndim > 1]
-    others = [i for i, name in enumerate(pca.names) if name in patterns]
+    numbers = (pca.vectors * pca.scale[:, None])[:, :count] * spread
+    fields = [f for f in find_fields(pca.names) if len(f.columns) > 1 and _FILLED * len(f.columns) >= np.prod(f.shape)]
+    gridded = {column for field in fields for column in field.columns}
+    others = [i for i in range(len(pca.names)) if i not in gridded]
     rows = len(fields) + bool(others)
-    wide = {"columns": count, "blocks": [count] * rows} if rows > 1 else {"columns": min(count, _COLUMNS)}
+    wide: dict[str, Any] = (
+        {"columns": count, "blocks": [count] * rows} if rows > 1 else {"columns": min(count, _COLUMNS)}
+    )
     axes = panels(count * rows, height=2.3, axes=ax, width=WIDTH, **wide)
-    for k, name in enumerate(fields):
-        _draw_field(axes[k * count : (k + 1) * count], patterns[name], spread)
+    for k, field in enumerate(fields):
+        columns = list(field.columns)
+        _draw_field(axes[k * count : (k + 1) * count], field, numbers[columns].T, pca.units[columns[0]])
     if others:
-        numbers = (pca.vectors * pca.scale[:, None])[others, :count] * spread
-        _draw_bars(axes[-count:], [label(pca.names[i], pca.units[i]) for i in others], numbers)
+        _draw_bars(axes[-count:], [label(pca.names[i], pca.units[i]) for i in others], numbers[others])
     for k, panel in enumerate(axes[:count]):
         panel.set_title(f"PC{k + 1}: {100 * pca.explained_variance[k]:.1f} %")
     return axes
 
 
-def _draw_field(axes: np.ndarray, field: Any, spread: np.ndarray) -> None:
-    """Draw a field (component, ...) on one scale for all components; a field in space at the middle of its levels."""
-    middle = {dim: size // 2 for dim, size in list(field.sizes.items())[1:-2]}
-    place = "".join(f" at {dim} = {field[dim].values[at]}" for dim, at in middle.items())
-    words = label(f"{field.name}{place}", field.attrs.get("units", ""))
-    field = field.isel(middle)
-    values, dims = spread.reshape(-1, *[1] * (field.ndim - 1)) * field.values, field.dims[1:]
-    grid = [field[d].values if field[d].dtype.kind in "iuf" else np.arange(field.sizes[d]) for d in dims]
+def _draw_field(axes: np.ndarray, field: Field, values: np.ndarray, unit: str) -> None:
+    """Draw a field (component, column) on one scale for all components; one in space at the middle of its levels."""
+    dims = list(field.coordinates)[-2:]
+    middle = {level: len(points) // 2 for level, points in list(field.coordinates.items())[:-2]}
+    place = "".join(f" at {level} = {field.coordinates[level][at]}" for level, at in middle.items())
+    words = label(f"{field.name}{place}", unit)
+    values = field.on_grid(values)[(slice(None), *middle.values())]
+    known = [field.coordinates[dim] for dim in dims]
+    grid = [points if points.dtype.kind in "iuf" else np.arange(len(points)) for points in known]
     limit = float(np.nanmax(np.abs(values)))
     for k, ax in enumerate(axes):
         if len(dims) == 1:
@@ -69,9 +75,9 @@ def _draw_field(axes: np.ndarray, field: Any, spread: np.ndarray) -> None:
         else:
             look = {"cmap": "RdBu_r", "vmin": -limit, "vmax": limit, "shading": "nearest", "rasterized": True}
             shown = ax.pcolormesh(*grid[::-1], values[k], **look)
-            ax.set_ylabel(short(str(dims[0]), 24) if k == 0 else "")
+            ax.set_ylabel(short(dims[0], 24) if k == 0 else "")
             ax.grid(False)
-        ax.set_xlabel(short(str(dims[-1]), 24))
+        ax.set_xlabel(short(dims[-1], 24))
     if len(dims) == 2:
         colour_bar(shown, list(axes), pad=0.015, fraction=0.05, aspect=25).set_label(words)
 
