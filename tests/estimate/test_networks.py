@@ -134,6 +134,18 @@ def test_a_strided_convolution_as_one_matrix_has_the_value_and_the_gradient_of_t
     np.testing.assert_allclose(by_weight, expected, atol=1e-12)
 
 
+def test_the_last_layer_by_columns_has_the_value_and_the_gradient_of_a_product(monkeypatch):
+    h, g = (jnp.asarray(RNG.normal(size=(4, 6, n)), jnp.float32) for n in (8, 2))
+    layer = Convolution.fresh(8, 2, 1, key=jax.random.key(1))
+    found = []
+    for one_cpu in (True, False):
+        monkeypatch.setattr(convolution, "one_cpu", lambda one_cpu=one_cpu: one_cpu)
+        value, pull = jax.vjp(lambda layer, h: layer(h), layer, h)
+        found.append(jax.tree.leaves((value, pull(g))))
+    for plain, by_columns in zip(*found):
+        np.testing.assert_allclose(by_columns, plain, rtol=1e-5, atol=1e-5)
+
+
 def test_half_the_digits_change_a_convolution_by_less_than_a_hundredth():
     h, weight = jnp.asarray(RNG.normal(size=(50, 8, 16))), jnp.asarray(RNG.normal(size=(5, 16, 8)))
     whole, half = convolution.by_matrix(h, weight), convolution.by_matrix(h, weight, low_precision=True)

@@ -6,11 +6,14 @@ from typing import Any
 from .._core.types import Samples, Segment
 from ..data.lazy import Rows, window
 
-_REACH = 2  # samples that a velocity needs on either side
+# Weights of x(t + k h) - x(t - k h), k = 1 ... 4: exact for polynomials of degree 8. Of a chaotic field that is sampled
+# as coarsely as is common, the formula of degree 4 makes velocities .5 to 2 % too slow, and the density learned drifts.
+_WEIGHTS = (4 / 5, -1 / 5, 4 / 105, -1 / 280)
+_REACH = len(_WEIGHTS)  # samples that a velocity needs on either side
 
 
 def differentiate(segments: Sequence[Segment], dt: float) -> list[Any]:
-    """dx/dt = (8 [x(t + h) - x(t - h)] - [x(t + 2h) - x(t - 2h)]) / 12 h, but for two samples at either end.
+    """Return dx/dt from centred differences of eighth order, but for four samples at either end.
 
     Of rows that are read by blocks the velocities are read by blocks, too; a block takes what it needs from the next.
     """
@@ -30,7 +33,9 @@ def _velocities(x: Segment, dt: float) -> Any:
 
 
 def _differences(x: Any, dt: float) -> Samples:
-    return (8 * (x[3:-1] - x[1:-3]) - (x[4:] - x[:-4])) / (12 * dt)
+    count = len(x) - 2 * _REACH
+    later = (x[_REACH + k :][:count] - x[_REACH - k :][:count] for k in range(1, _REACH + 1))
+    return sum(weight * change for weight, change in zip(_WEIGHTS, later)) / dt
 
 
 def _has_any(segment: Segment) -> bool:
