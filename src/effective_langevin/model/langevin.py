@@ -26,6 +26,7 @@ from ..simulate import Stepper, StochasticMidpoint
 from . import analysis, display, simulation, storage, variance_correction
 from .closure import ConstantClosure, FieldClosure
 from .forecast import ForecastMethods
+from .noise_steps import steps_of_noise
 from .rates import PassageMethods
 from .response import ResponseMethods
 from .simulation import SimulationMethods
@@ -225,6 +226,8 @@ class LangevinModel(SimulationMethods, ForecastMethods, ResponseMethods, Passage
     def automatic_step(self, stepper: Stepper | None = None, dt: float | None = None) -> float:
         """Return a step that resolves the stiffest direction of 99 % of the states, and increments over `dt`.
 
+        With hidden variables, also the variance that noise gives the observed ones over `dt`.
+
         Parameters
         ----------
         stepper : Stepper, optional
@@ -238,7 +241,9 @@ class LangevinModel(SimulationMethods, ForecastMethods, ResponseMethods, Passage
         """
         dt = dt or self.dt
         resolved = simulation.automatic_step(stepper or self.default_stepper, self.stiffness(), dt)
-        return min(resolved, dt / simulation.STEPS_OF_MOTION) if self.space.rates else resolved
+        if not self.space.hidden:
+            return resolved
+        return min(resolved, dt / (simulation.STEPS_OF_MOTION if self.space.rates else steps_of_noise(self, dt)))
 
     def stiffness(self) -> float:
         """Return the fastest rate of the equation: 99 % quantile over states.

@@ -24,6 +24,7 @@ from ..closure.fields import Fields
 from ..score import ScoreFit, ScoreStrategy
 from ..space import StateSpace
 from .evidence import MobilityEvidence
+from .forecast_matching import match_forecasts
 
 _READABLE = 6
 
@@ -269,28 +270,48 @@ def times_of(series: TimeSeries) -> Vector:
 def estimate_mobility(
     series: TimeSeries, score: ScoreFit, strategy: MobilityStrategy, space: StateSpace, *, key: jax.Array
 ) -> Mobility:
-    """Infer Phi; if its symmetric part is not positive definite, lift it there, for drift and noise alike."""
+    """Infer Phi; if its symmetric part is not positive definite, make it so, for drift and noise alike."""
     strategy.check(series)
     found = strategy.infer(series, score, space=space, key=key)
-    lifted = strategy.lift(found.phi)
+    lifted = _made_positive(found.phi, strategy, series.dt, score, space)
     moved = float(np.linalg.norm(lifted - found.phi) / np.linalg.norm(found.phi))
-    if moved > 0:
-        warnings.warn(
-            f"The inferred diffusion was not positive definite: the mobility was moved by {100 * moved:.2g} % to "
-            "make it so. The series may be too short, noisy or sampled too coarsely.",
-            EstimateWarning,
-            stacklevel=3,
-        )
-    replicas = np.array([strategy.lift(phi) for phi in bootstrap(found.estimate, found.blocks)])
     states = lagged_moments(series.segments, series.segments, [0], found.blocks)
     return Mobility(
         lifted,
         found.standard_error,
         type(strategy).__name__,
-        replicas + (lifted - strategy.lift(found.estimate(np.ones(found.blocks)))),
+        _replicas(found, strategy, lifted, aside=lifted - found.phi if space.hidden else np.zeros_like(lifted)),
         replace(found.evidence, lifted_by=moved),
         bootstrap(OverWeights(lambda weights: space.symmetry.project(states.mean(weights)[:, 0])), found.blocks),
     )
+
+
+def _made_positive(phi: Matrix, strategy: MobilityStrategy, dt: float, score: ScoreFit, space: StateSpace) -> Matrix:
+    """Return Phi with a positive definite symmetric part; warn where that changes the forecasts.
+
+    Beside hidden variables it is the one whose forecasts of the observed variables are those of Phi.
+    """
+    lifted = strategy.lift(phi)
+    if np.array_equal(lifted, phi):
+        return lifted
+    if space.hidden:
+        matched = match_forecasts(phi, lifted, score.covariance, dt, space.observed)
+        if matched is not None:
+            return strategy.lift(matched)
+    share = float(np.linalg.norm(lifted - phi) / np.linalg.norm(phi))
+    warnings.warn(
+        f"The inferred diffusion was not positive definite: the mobility was moved by {100 * share:.2g} % to "
+        "make it so. The series may be too short, noisy or sampled too coarsely.",
+        EstimateWarning,
+        stacklevel=4,
+    )
+    return lifted
+
+
+def _replicas(found: Inference, strategy: MobilityStrategy, lifted: Matrix, aside: Matrix) -> np.ndarray:
+    """Return Phi from blocks of time drawn with replacement, moved `aside` and lifted; their centre is `lifted`."""
+    drawn = np.array([strategy.lift(phi + aside) for phi in bootstrap(found.estimate, found.blocks)])
+    return drawn + (lifted - strategy.lift(found.estimate(np.ones(found.blocks)) + aside))
 
 
 def lift_eigenvalues(phi: Matrix, floor: float = 1e-4) -> Matrix:
