@@ -20,7 +20,7 @@ _AT_ONCE = 1 << 20  # values of the curves of all draws that are worked on toget
 
 @dataclass(frozen=True)
 class Moments:
-    """Correlations and responses at increasing lags from 0 on; `of_scores` are < s(t + tau) (x, s)(t)^T > at a few lags.
+    """Correlations and responses at increasing lags from 0 on; `of_scores` is < s(t + tau) (x, s)(t)^T > at a few lags.
 
     Error bars come from `groups` of time, ratings of candidates from `finer` ones. `carried` are the correlations of x
     with the current nu at the same lags, where one is known.
