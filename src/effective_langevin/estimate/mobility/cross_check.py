@@ -15,7 +15,7 @@ from ...data import TimeSeries
 from ...data.lazy import MOST_NUMBERS
 from ...statistics.lags import longest_lag
 from ..score import ScoreFit
-from ..score.calibration import perturbed
+from ..score.calibration import noise_like
 from ..space import StateSpace
 from .base import Inference, Mobility, MobilityStrategy
 from .correlation import CorrelationFit, LogCorrelation, QuadraticVariation
@@ -95,7 +95,7 @@ def blurred_further(
     x = x.astype(np.float32)
     total, weights = np.zeros(x.shape), []
     for pair in range(pairs):
-        noise = perturbed(np.zeros_like(x), score.spread, key=jax.random.fold_in(key, pair))
+        noise = noise_like(x, score.spread, key=jax.random.fold_in(key, pair))
         for step in (noise, -noise):
             there = score.function.over(x + step)
             weights.append(np.exp(np.clip(0.5 * np.sum((here + there) * step, axis=1, dtype=float), -_STEEP, _STEEP)))

@@ -73,11 +73,11 @@ class Exponentials:
         """
         left, right, missed = self.left[..., None, :, :], self.right, missed[..., None, :]
         if real:
-            second, twice = self.rates.imag < 0, np.where(self.rates.imag != 0, 2.0, 1.0)
-            right = np.where(second[..., None], -right.imag, right.real)
-            a, b = missed.real * twice[..., None, None, :], missed.imag * twice[..., None, None, :]
-            turned = second[..., None, None, :]
-            left = left.real * np.where(turned, b, a) + left.imag * np.where(turned, a, -b)
+            turns = np.imag(self.rates)
+            second, twice = (turns < 0)[..., None, None, :], np.where(turns != 0, 2.0, 1.0)[..., None, None, :]
+            a, b = np.real(missed) * twice, np.imag(missed) * twice
+            left = np.real(left) * np.where(second, b, a) + np.imag(left) * np.where(second, a, -b)
+            right = np.where(turns[..., None] < 0, -np.imag(right), np.real(right))
         else:
             left = left * missed
         shape = left.shape[:-1]

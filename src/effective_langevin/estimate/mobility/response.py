@@ -30,7 +30,7 @@ from ...statistics.nugget import signs_of_doubt
 from ...statistics.regime import BALLISTIC, quadratic_variation_slope
 from ...statistics.resampling import OverWeights, for_each, jackknife, left_out
 from ..score import ScoreFit
-from ..score.calibration import perturbed
+from ..score.calibration import noise_like
 from ..space import StateSpace
 from ..symmetry import Symmetry
 from .angles import CircleMoments, infer_effective_of_angles
@@ -184,7 +184,7 @@ def smoothed_score(score: ScoreFit, x: Samples, symmetry: Symmetry, key: jax.Arr
     A learned score respects a reflection only nearly, and its handedness would show as a circulation.
     """
     x = x.astype(np.float32)
-    noise = perturbed(np.zeros_like(x), score.spread, key=key)
+    noise = noise_like(x, score.spread, key=key)
     return 0.5 * (score.function.over(x + noise) + symmetry.mirrored(score.function.over(symmetry.mirrored(x - noise))))
 
 

@@ -304,7 +304,7 @@ def _twice(x: jax.Array) -> jax.Array:
 
 def freeze_over_samples(network: Any, data, *, key: jax.Array) -> Any:
     """Freeze any normalisation of a network at its statistics over perturbed training samples."""
-    return _freeze(network, *data[:2], key)
+    return _freeze(network, data[0], data[1], key)
 
 
 @soon_compiled

@@ -63,7 +63,8 @@ class Score(Batched):
 
     @classmethod
     def learned(cls, network: Callable | None, precision: Matrix, low: Vector, high: Vector) -> "Score":
-        return cls(*(jnp.asarray(a, jnp.float32) for a in (precision, np.eye(len(low)), low, high)), network)
+        fixed, gain, start, stop = (jnp.asarray(a, jnp.float32) for a in (precision, np.eye(len(low)), low, high))
+        return cls(fixed, gain, start, stop, network)
 
     def in_batch(
         self, x: Float[Array, "batch var"], after: Float[Array, "var var"] | None = None
@@ -140,7 +141,7 @@ def evaluate_everywhere(function: Callable, samples: Samples) -> np.ndarray:
         part = samples[i : i + block]
         # Rows of zeros up to a block, or a power of two: few programs serve samples of every number.
         size = block if len(samples) > block else _power_of_two(len(part))
-        filled = np.pad(part, ((0, size - len(part)), (0, 0)))
+        filled = np.pad(part, ((0, size - len(part)), (0, 0))) if len(part) < size else part
         return np.asarray(_evaluate(function, filled))[: len(part)]
 
     return np.concatenate(on_all_cores(evaluate, range(0, len(samples), block)) or [np.empty(samples.shape)])
