@@ -130,7 +130,8 @@ def fit(
     transform, series = transform_series(series, chain)
     checks.enough_samples(series.n_samples, _LEAST_SAMPLES, "a fit")
     if symmetry is None:
-        refuse_dependent(series)
+        with one_blas_thread:
+            refuse_dependent(series)
     diagnosis, forced = _diagnose(series, check)
     symmetry = symmetry or NoSymmetry()
     checks.offers("symmetry", symmetry, "blocks", "Translations()")

@@ -97,7 +97,7 @@ def test_the_score_of_data_blurred_further_follows_from_the_score():
     blurred, further = (covariance + n * level**2 * np.eye(2) for n in (1, 2))
     score = ScoreFit(Score.linear(np.linalg.inv(blurred)), level, -np.eye(2), 0.0, blurred)
     x = np.random.default_rng(2).multivariate_normal([0, 0], covariance, 3000)
-    found, trusted = blurred_further(score, x, key=KEY, pairs=32)
+    found, trusted = blurred_further(score, x, score.function.over(x), key=KEY, pairs=32)
     exact = -np.linalg.solve(further, x.T).T
     slope = np.linalg.lstsq(x, found, rcond=None)[0]
     assert trusted
@@ -109,7 +109,7 @@ def test_the_score_of_data_blurred_further_follows_from_the_score():
 
 def test_it_is_not_trusted_where_the_noise_covers_the_data():
     wide = ScoreFit(Score.linear(100.0 * np.eye(2)), 1.0, -np.eye(2), 0.0, 0.01 * np.eye(2))
-    assert not blurred_further(wide, SAMPLES, key=KEY)[1]
+    assert not blurred_further(wide, SAMPLES, wide.function.over(SAMPLES), key=KEY)[1]
 
 
 def test_without_noise_there_is_no_row_about_it():

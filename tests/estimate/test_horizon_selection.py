@@ -141,6 +141,15 @@ def test_the_response_of_a_linear_process_is_integrated_exactly_at_any_interval(
         assert np.abs(integrated(response, tau) - exact).max() > 0.02
 
 
+def test_one_of_a_pair_of_rates_stands_for_both_where_the_sum_is_real():
+    joint, tau = linear_process(0.5, 6), 0.5 * np.arange(7)
+    exponentials = Exponentials.through(joint[0], joint[1], 0.5, spanning_frame(joint[0]))
+    missed, scaling = exponentials.missed_by_spline(tau), np.array([[1.0, 0.5], [-2.0, 3.0]])
+    assert (exponentials.rates.imag != 0).any()
+    real, whole = (exponentials.summed(missed, scaling, real) for real in (True, False))
+    np.testing.assert_allclose(real, whole, atol=1e-15)
+
+
 def test_a_slow_response_is_integrated_too():
     """A rate of zero: the integral of a constant is its value times the time."""
     exponentials = Exponentials(np.zeros(1), np.ones((1, 1)), np.ones((1, 1)), np.array(True))

@@ -6,10 +6,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import effective_langevin as el
+from effective_langevin.estimate.mobility import base
 from effective_langevin.estimate.mobility.responses import Moments
 from effective_langevin.statistics import lags as lags_module
 from effective_langevin.statistics.integral_time import integral_time
-from effective_langevin.statistics.lags import SideBySide, autocovariances, lagged_moments, longest_lag
+from effective_langevin.statistics.lags import SideBySide, autocovariances, lagged_moments, longest_lag, own_moments
 
 # Integers as floats: every sum below is exact, so results are compared bit for bit, whatever the order of summation.
 LENGTHS = st.lists(st.integers(1, 12), min_size=1, max_size=5)
@@ -224,6 +225,29 @@ def test_each_of_fewer_weights_counts_for_consecutive_groups():
     fine, coarse = (lagged_moments(x, x, [0, 3], groups) for groups in (12, 4))
     weights = np.array([1.0, 0.0, 2.0, 1.0])
     np.testing.assert_allclose(fine.mean(weights), coarse.mean(weights), atol=1e-14)
+
+
+def test_own_moments_are_the_diagonal_of_all():
+    segments = [np.random.default_rng(k).normal(size=(n, 3)) for k, n in enumerate((5000, 40, 700))]
+    lags = np.array([0, 1, 17])
+    every, (own, pairs) = lagged_moments(segments, segments, lags, 4), own_moments(segments, lags, 4)
+    np.testing.assert_allclose(own, np.diagonal(every.sums, axis1=2, axis2=3), atol=1e-10)
+    np.testing.assert_array_equal(pairs, every.pairs)
+
+
+def test_correlations_of_a_series_are_summed_once_per_lag(monkeypatch):
+    series, asked = el.TimeSeries(np.random.default_rng(0).normal(size=(500, 2)), dt=0.1), []
+
+    def counted(future, past, lags, groups):
+        asked.append(list(lags))
+        return lagged_moments(future, past, lags, groups)
+
+    monkeypatch.setattr(base, "lagged_moments", counted)
+    base.correlations_of(series, [0, 2], 16)
+    found = base.correlations_of(series, range(4), 16)
+    assert asked == [[0, 2], [1, 3]]
+    expected = lagged_moments(series.segments, series.segments, range(4), 16)
+    np.testing.assert_allclose(found.mean(), expected.mean(), atol=1e-14)
 
 
 def test_rates_of_a_long_series_take_no_copy_of_it():

@@ -25,16 +25,16 @@ def test_the_neighbourhood_of_a_power_law_is_that_law(averaged):
     """The mean of exponentials over a few hundred bins: within four errors of the fit, 4 sqrt(leverage / averaged)."""
     rng, bins = np.random.default_rng(0), np.arange(100, 400)
     truth = 7.0 * bins**-2.0
-    law, leverage = fit_power_law(truth * rng.gamma(averaged, 1 / averaged, len(bins)), bins, averaged)
+    law, leverage = fit_power_law(truth * rng.gamma(averaged, 1 / averaged, len(bins)), 100, averaged)
     assert (np.abs(np.log(law / truth)) < 4 * np.sqrt(leverage / averaged)).all()
 
 
 def test_a_line_hardly_moves_its_neighbourhood():
-    rng, bins = np.random.default_rng(1), np.arange(100, 200)
+    rng = np.random.default_rng(1)
     power = rng.exponential(size=100)
-    before = fit_power_law(power, bins, 1)[0]
+    before = fit_power_law(power, 100, 1)[0]
     power[50] = 1e4
-    assert np.abs(np.log(fit_power_law(power, bins, 1)[0] / before)).max() < 0.15
+    assert np.abs(np.log(fit_power_law(power, 100, 1)[0] / before)).max() < 0.15
 
 
 def test_the_threshold_is_passed_by_chance_as_often_as_it_says():

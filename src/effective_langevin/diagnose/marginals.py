@@ -46,7 +46,7 @@ def describe_marginals(moments: SeriesMoments) -> Marginals:
 
     def excess(weights: np.ndarray) -> np.ndarray:
         counts = weights * moments.counts
-        variance = np.diag(moments.lagged.mean(weights)[0])
+        variance = weights @ moments.own[:, 0] / (weights @ moments.pairs[:, 0])
         return counts @ moments.quartics / counts.sum() / variance**2 - 3
 
     series = moments.excerpt

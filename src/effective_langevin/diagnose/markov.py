@@ -257,7 +257,7 @@ def check_time_reversal(moments: SeriesMoments) -> Finding:
     series, name = moments.excerpt, "time reversal"
     longest = min(moments.times.max() / series.dt, longest_lag(series.segments, FEW_PAIRS))
     lags = 2 ** np.arange(min(int(np.log2(max(longest, 1))) + 1, _MOST_LAGS))
-    found = compare_with_reverse(series.segments, lags, moments.groups)
+    found = compare_with_reverse(series.segments, lags, moments.groups, moments.at(lags))
     kind, size, (lag, i, j) = found.clearest
     time = measured(float(lags[lag] * series.dt), None, series.time_unit)
     numbers = {

@@ -15,7 +15,7 @@ from jaxtyping import Float
 from .._core.types import LagMatrices, Samples
 from ..data import Standardizer, TimeSeries
 from ..statistics.integral_time import integral_time
-from ..statistics.lags import LaggedMoments, lagged_moments, longest_lag
+from ..statistics.lags import LaggedMoments, lagged_moments, longest_lag, own_moments
 from ..statistics.resampling import jackknife, split
 
 _MOST_GROUPS = 32
@@ -28,10 +28,19 @@ _ONE_THREAD = 1 << 18  # multiplications in a product that BLAS does on one thre
 
 @dataclass(frozen=True, eq=False)
 class SeriesMoments:
-    """The standardised series and its moments; `cubes` are < x_i^2 x_j >, `quartics` < x_i^4 >, both per group."""
+    """The standardised series and its moments; `cubes` are < x_i^2 x_j >, `quartics` < x_i^4 >, both per group.
+
+    `own` are sums of products of each variable with itself at the `lags` (0, 1, 2, ... and then in equal ratios; every
+    power of two is among them) and `pairs` their numbers; `lagged` has those of all pairs of variables, at the few lags
+    where they are looked at: 0 to 3, powers of two up to twice the longest integral time, and `fast_lag`.
+    """
 
     series: TimeSeries
     units: Standardizer
+    lags: np.ndarray
+    own: Float[np.ndarray, "group lag var"]
+    pairs: Float[np.ndarray, "group lag"]
+    fast_lag: int
     lagged: LaggedMoments
     counts: Float[np.ndarray, " group"]
     means: Float[np.ndarray, "group var"]
@@ -50,13 +59,8 @@ class SeriesMoments:
         return len(self.counts)
 
     @property
-    def lags(self) -> np.ndarray:
-        """Lags, in samples: 0, 1, 2, ... and then in equal ratios; every power of two is among them."""
-        return self.lagged.lags
-
-    @property
     def acf(self) -> Float[np.ndarray, "lag var"]:
-        return autocorrelation(self.lagged.mean())
+        return _normalised(self.own, self.pairs)
 
     @property
     def effective_samples(self) -> Float[np.ndarray, " var"]:
@@ -64,21 +68,31 @@ class SeriesMoments:
         return self.series.duration / (2 * self.times)
 
     def jackknifed(self, function: Callable[[LagMatrices], Any], *lags: int | np.integer) -> tuple[Any, Any]:
-        """A function of C at the given lags, and its standard error."""
-        rows = np.searchsorted(self.lags, np.array(lags))
-        part = LaggedMoments(self.lags[rows], self.lagged.sums[:, rows], self.lagged.pairs[:, rows])
+        """A function of C at some of the lags where it is known, and its standard error."""
+        part = self.at(np.array(lags))
         return jackknife(lambda weights: np.asarray(function(part.mean(weights))), self.groups)
+
+    def at(self, lags: np.ndarray) -> LaggedMoments:
+        """C at some of the lags where it is known."""
+        return self.lagged.at(np.searchsorted(self.lagged.lags, lags))
 
     def jackknifed_acf(self, function: Callable[[np.ndarray], Any]) -> tuple[Any, Any]:
         """A function of the autocorrelations (lag, var), and its standard error; cheap in many dimensions."""
-        sums = np.diagonal(self.lagged.sums, axis1=2, axis2=3)
 
         def estimate(weights: np.ndarray) -> np.ndarray:
-            pairs = weights @ self.lagged.pairs
-            covariance = np.tensordot(weights, sums, 1) / np.where(pairs > 0, pairs, np.nan)[:, None]
-            return np.asarray(function(covariance / covariance[0]))
+            return np.asarray(function(_normalised(self.own, self.pairs, weights)))
 
         return jackknife(estimate, self.groups)
+
+
+def _normalised(
+    own: Float[np.ndarray, "group lag var"], pairs: Float[np.ndarray, "group lag"], weights: np.ndarray | None = None
+) -> Float[np.ndarray, "lag var"]:
+    """Autocorrelations, with each group counted once or `weights` times."""
+    weights = np.ones(len(own)) if weights is None else weights
+    number = weights @ pairs
+    covariance = np.tensordot(weights, own, 1) / np.where(number > 0, number, np.nan)[:, None]
+    return covariance / covariance[0]
 
 
 def autocorrelation(moments: LagMatrices) -> Float[np.ndarray, "lag var"]:
@@ -96,15 +110,18 @@ def measure_moments(series: TimeSeries) -> SeriesMoments:
     """Standardise, correlate at lags that grow until all variables have decorrelated, and sum powers."""
     units = Standardizer.from_series(series)
     standard = series.map(units.to_standard)
-    moments = _decaying_moments(standard)
-    times = resolved_times(autocorrelation(moments.mean()), moments.lags, series.dt)
-    groups = min(_affordable_groups(series.duration / (5 * times.max())), len(moments.sums))
-    sums, pairs = (v.reshape(groups, len(v) // groups, *v.shape[1:]).sum(axis=1) for v in (moments.sums, moments.pairs))
+    lags, own, pairs = _decaying_moments(standard)
+    times = resolved_times(_normalised(own, pairs), lags, series.dt)
+    groups = min(_affordable_groups(series.duration / (5 * times.max())), len(own))
+    own, pairs = (v.reshape(groups, len(v) // groups, *v.shape[1:]).sum(axis=1) for v in (own, pairs))
+    fast = int(lags[np.searchsorted(lags, max(1, 0.5 * times.min() / series.dt))])
+    few = np.unique([*range(4), fast, *_powers_of_two(min(2 * max(times.max() / series.dt, 1), lags[-1]))])
+    lagged = lagged_moments(standard.segments, standard.segments, few, groups)
     powers = [_power_means(pieces) for pieces in split(standard.segments, groups)]
     counts, means, cubes, quartics = (np.array(s) for s in zip(*powers))
-    lagged = LaggedMoments(moments.lags, sums, pairs)
-    found = SeriesMoments(standard, units, lagged, counts, means, cubes, quartics, times, times)
-    _, errors = found.jackknifed_acf(lambda acf: resolved_times(acf, moments.lags, series.dt))
+    everything = lags, own, pairs, fast, lagged, counts, means, cubes, quartics
+    found = SeriesMoments(standard, units, *everything, times, times)
+    _, errors = found.jackknifed_acf(lambda acf: resolved_times(acf, lags, series.dt))
     return replace(found, time_errors=errors)
 
 
@@ -115,8 +132,15 @@ def log_lags(low: int, high: int) -> np.ndarray:
     return lags[(lags > low) & (lags <= high)]
 
 
-def _decaying_moments(series: TimeSeries) -> LaggedMoments:
-    """Moments in many groups, at lags up to five integral times of the slowest variable, or a part of a record."""
+def _powers_of_two(most: float) -> np.ndarray:
+    return 2 ** np.arange(int(np.log2(most)) + 1)
+
+
+def _decaying_moments(series: TimeSeries) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Lags up to five integral times of the slowest variable, or a part of a record, own sums there, numbers of pairs.
+
+    In many groups.
+    """
     longest = max(len(s) for s in series.segments)
     reachable = longest // (2 if sum(2 * len(s) > longest for s in series.segments) >= 4 else 4)
     # Rows of zeros separate the segments: keep them below the samples in number.
@@ -126,13 +150,12 @@ def _decaying_moments(series: TimeSeries) -> LaggedMoments:
     parts, reach, low = [], 16, -1
     while True:
         reach = min(reach, most)
-        parts.append(lagged_moments(series.segments, series.segments, log_lags(low, reach), groups))
-        sums, pairs = (np.concatenate([getattr(p, name) for p in parts], axis=1) for name in ("sums", "pairs"))
-        whole = LaggedMoments(np.concatenate([p.lags for p in parts]), sums, pairs)
-        acf = autocorrelation(whole.mean())
-        decayed = (acf <= 0).any(axis=0).all() and reach >= 5 * resolved_times(acf, whole.lags, 1.0).max()
+        parts.append(own_moments(series.segments, log_lags(low, reach), groups))
+        own, pairs = (np.concatenate(part, axis=1) for part in zip(*parts))
+        acf, lags = _normalised(own, pairs), log_lags(-1, reach)
+        decayed = (acf <= 0).any(axis=0).all() and reach >= 5 * resolved_times(acf, lags, 1.0).max()
         if reach >= most or decayed:
-            return whole
+            return lags, own, pairs
         low, reach = reach, 4 * reach
 
 

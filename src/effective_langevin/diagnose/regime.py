@@ -48,7 +48,7 @@ def decide_regime(moments: SeriesMoments, linear: LinearMemory, cells: CellMemor
     lags, slopes, slope_errors = measure_variation(moments)
     nugget = measure_nugget(moments)
     by_variable = slopes[0, :-1]
-    smooth, all_smooth = by_variable > thresholds.CLEARLY_SMOOTH, is_smooth(moments.lagged.mean()[:4])
+    smooth, all_smooth = by_variable > thresholds.CLEARLY_SMOOTH, is_smooth(moments.at(np.arange(4)).mean())
     doubt = doubt_lag_zero(moments, nugget, linear, cells)
     noisy, blurred = doubt > 0, (doubt < 0) & ~smooth & (not all_smooth)
     noise = np.where(noisy | blurred, np.clip(nugget.variance, None, 0.9), 0.0)

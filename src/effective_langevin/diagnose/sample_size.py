@@ -10,7 +10,7 @@ from .moments import SeriesMoments
 
 def check_gaps(moments: SeriesMoments) -> Finding:
     """Say what was dropped, and how many of the lagged pairs that costs."""
-    series, pairs = moments.series, moments.lagged.pairs.sum(axis=0)
+    series, pairs = moments.series, moments.pairs.sum(axis=0)
     lag = int(np.searchsorted(moments.lags, moments.times.max() / series.dt).clip(1, len(moments.lags) - 1))
     lost, segments, longest = 1 - pairs[lag] / pairs[0], len(series.segments), max(len(s) for s in series.segments)
     numbers = {
@@ -68,7 +68,7 @@ def check_sample_size(moments: SeriesMoments) -> Finding:
 
 def check_redundancy(moments: SeriesMoments) -> Finding:
     """Find directions in which nothing moves."""
-    values, vectors = np.linalg.eigh(moments.lagged.mean()[0])
+    values, vectors = np.linalg.eigh(moments.at(np.array([0])).mean()[0])
     share = np.maximum(values, 0) / values.sum()
     kept = min(int(np.searchsorted(np.cumsum(share[::-1]), 0.99) + 1), len(values))
     numbers = {"least_variance": Quantity(float(values[0])), "directions_for_99_percent": Quantity(kept)}

@@ -11,6 +11,7 @@ from itertools import combinations, product
 import numpy as np
 
 from .._core.format import listed
+from ..statistics.lags import LaggedMoments
 from ..statistics.resampling import critical, jackknife
 from . import thresholds
 from .finding import Finding, Quantity
@@ -73,11 +74,10 @@ def _test(
 
     The third moment < x_i^2 x_j > has the sign of j.
     """
-    lag = moments.lags[np.searchsorted(moments.lags, max(1, 0.5 * moments.times.min() / moments.series.dt))]
-    rows, grid, both = np.searchsorted(moments.lags, [0, lag]), np.ix_(order, order), np.outer(signs, signs)
+    lagged, grid, both = moments.at(np.array([0, moments.fast_lag])), np.ix_(order, order), np.outer(signs, signs)
 
     def difference(weights: np.ndarray) -> np.ndarray:
-        mean, now, later, third = _common_moments(moments, weights, rows, about_mean)
+        mean, now, later, third = _common_moments(moments, weights, lagged, about_mean)
         gaps = (mean - signs * mean[order], now - both * now[grid], later - both * later[grid])
         return np.concatenate([gap.ravel() for gap in (*gaps, third - signs * third[grid])])
 
@@ -90,13 +90,13 @@ def _test(
     return Candidate(name, largest, allowed, float(np.sqrt(np.mean(error**2))))
 
 
-def _common_moments(moments: SeriesMoments, weights: np.ndarray, rows: np.ndarray, about_mean: bool):
+def _common_moments(moments: SeriesMoments, weights: np.ndarray, lagged: LaggedMoments, about_mean: bool):
     """Mean, C(0), C(h), third moments in a common unit: the root mean square of all standard deviations."""
     counts = weights * moments.counts / np.sum(weights * moments.counts)
     unit = np.sqrt(np.mean(moments.units.std**2))
     std, centre = moments.units.std / unit, moments.units.mean / unit
     shift = counts @ moments.means
-    now, later = moments.lagged.mean(weights)[rows]
+    now, later = lagged.mean(weights)
     third = np.tensordot(counts, moments.cubes, 1)
     # About the mean of this weighting, to first order in how far it is from that of all.
     third = third - np.diag(now)[:, None] * shift - 2 * now * shift[:, None]

@@ -60,8 +60,19 @@ class LaggedMoments:
         """
         weights = np.ones(1) if weights is None else weights
         weights = np.repeat(weights, len(self.sums) // weights.shape[-1], axis=-1)
-        pairs = np.tensordot(weights, self.pairs, 1)
-        return np.tensordot(weights, self.sums, 1) / np.where(pairs > 0, pairs, np.nan)[..., None, None]
+        total, pairs = (np.tensordot(weights, v, 1) for v in (self.sums, self.pairs))
+        total /= np.where(pairs > 0, pairs, np.nan)[..., None, None]
+        return total
+
+    def at(self, rows: slice | np.ndarray) -> "LaggedMoments":
+        """The same at some of the lags."""
+        return LaggedMoments(self.lags[rows], self.sums[:, rows], self.pairs[:, rows])
+
+    def beside(self, other: "LaggedMoments") -> "LaggedMoments":
+        """The same at the lags of both, in order; no lag is one of both."""
+        lags = np.concatenate([self.lags, other.lags])
+        sums, pairs = (np.concatenate([getattr(m, name) for m in (self, other)], axis=1) for name in ("sums", "pairs"))
+        return LaggedMoments(lags, sums, pairs).at(np.argsort(lags))
 
 
 def lagged_moments(
@@ -76,6 +87,14 @@ def lagged_moments(
     here = jax.default_backend() == "cpu" or _by_blocks(future) or _by_blocks(past)
     sums = (_sums_here if here else _sums_on_device)(future, past, lags, groups)
     return LaggedMoments(lags, sums[:, :, :-1, :-1].copy(), sums[:, :, -1, -1].copy())
+
+
+def own_moments(
+    segments: Segments, lags: np.ndarray, groups: int
+) -> tuple[Float[np.ndarray, "group lag var"], Float[np.ndarray, "group lag"]]:
+    """Sums of products x_i(t + lag) x_i(t) of each variable with itself and numbers of pairs, as in `LaggedMoments`."""
+    sums = _sums_here(segments, segments, lags, groups, own=True)
+    return sums[:, :, :-1], sums[:, :, -1]
 
 
 def longest_lag(segments: Segments, enough: float = ENOUGH_PAIRS) -> int:
@@ -99,8 +118,8 @@ def require_lag(segments: Segments, lag: int, enough: float = ENOUGH_PAIRS, advi
         )
 
 
-def _sums_here(future: Segments, past: Segments, lags: np.ndarray, groups: int) -> np.ndarray:
-    """Sums of products for every group and lag, in small blocks that stay in the cache."""
+def _sums_here(future: Segments, past: Segments, lags: np.ndarray, groups: int, *, own: bool = False) -> np.ndarray:
+    """Sums of products for every group and lag, or of `own` ones alone, in small blocks that stay in the cache."""
     gap = int(lags.max())
     a, b, apart = _Layout(future, gap), _Layout(past, gap), _by_blocks(future) or _by_blocks(past)
     pieces = [
@@ -108,9 +127,10 @@ def _sums_here(future: Segments, past: Segments, lags: np.ndarray, groups: int) 
         for group, (start, stop) in enumerate(pairwise(b.group_edges(groups)))
         for first in (range(int(start), int(stop), _TASK) if apart else [int(start)])
     ]
-    sums, ends = np.zeros((groups, len(lags), a.width, b.width)), [ends for _, *ends in pieces]
-    work = partial(_piece_sums, a, b, lags)
-    many = not apart and a.length * len(lags) * a.width * b.width > _FOR_THREADS
+    shape = (a.width,) if own else (a.width, b.width)
+    sums, ends = np.zeros((groups, len(lags), *shape)), [ends for _, *ends in pieces]
+    work = partial(_own_sums, a, lags) if own else partial(_piece_sums, a, b, lags)
+    many = not apart and a.length * len(lags) * int(np.prod(shape)) > _FOR_THREADS
     found = on_all_cores(work, ends) if many else in_order(work, ends, spread=apart)
     for (group, *_), part in zip(pieces, found):
         sums[group] += part
@@ -127,6 +147,18 @@ def _piece_sums(a: "_Layout", b: "_Layout", lags: np.ndarray, ends: Sequence[int
         origin, window = b.rows(start, stop).T, a.rows(start, stop + gap)
         for k, lag in enumerate(lags):
             sums[k] += (origin @ window[lag : lag + stop - start]).T
+    return sums
+
+
+def _own_sums(a: "_Layout", lags: np.ndarray, ends: Sequence[int]) -> np.ndarray:
+    """Sums of the products of each column with itself for every lag, over the origins between two rows."""
+    (first, last), gap = ends, int(lags.max())
+    sums = np.zeros((len(lags), a.width))
+    for start in range(first, last, _FFT_BLOCK):
+        size = min(_FFT_BLOCK, last - start)
+        window = np.ascontiguousarray(a.rows(start, start + size + gap).T)
+        for k, lag in enumerate(lags):
+            sums[k] += np.einsum("it,it->i", window[:, :size], window[:, lag : lag + size])
     return sums
 
 

@@ -8,6 +8,7 @@ side lobes of a stronger line do not.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import pairwise
 
 import numpy as np
@@ -127,32 +128,43 @@ def background(power: np.ndarray, averaged: int) -> tuple[np.ndarray, np.ndarray
         del edges[-2]
     level, freedom = np.ones(len(power)), np.ones(len(power))
     for low, high in pairwise(edges):
-        law, leverage = fit_power_law(np.maximum(power[low:high], 1e-300), np.arange(low, high), averaged)
+        law, leverage = fit_power_law(np.maximum(power[low:high], 1e-300), low, averaged)
         level[low:high], freedom[low:high] = law, 2 * averaged / leverage
     level[:2], freedom[:2] = level[2], freedom[2]
     return level, freedom
 
 
-def fit_power_law(power: np.ndarray, bins: np.ndarray, averaged: int) -> tuple[np.ndarray, np.ndarray]:
+def fit_power_law(power: np.ndarray, first: int, averaged: int) -> tuple[np.ndarray, np.ndarray]:
     """Fit S = exp(a + b ln bin) by Whittle's likelihood, with power / S clipped so that a line does not count.
 
-    The first block spans so many octaves that ln S gets a quadratic term as well. Also returns the leverage of each
-    bin: the variance of ln S there, times `averaged`.
+    The bins are consecutive, from `first` on. Also returns the leverage of each: the variance of ln S there, times
+    `averaged`.
     """
-    degree = 2 if bins[-1] > 4 * bins[0] else 1
-    design = np.vander(np.log(bins) - np.log(bins).mean(), degree + 1, increasing=True)
+    design, curvature, leverage = _power_laws(first, len(power))
     # Mean of the clipped ratio for a gamma law of mean one.
     clip = 1 + (_CLIP - 1) / np.sqrt(averaged)
     expected = gammainc(averaged + 1, averaged * clip) + clip * gammaincc(averaged, averaged * clip)
-    curvature = np.linalg.inv(design.T @ design)
-    fit = np.append(np.median(np.log(power)), np.zeros(degree))
+    fit = np.append(np.median(np.log(power)), np.zeros(design.shape[1] - 1))
     for _ in range(30):
         ratio = np.minimum(power * np.exp(-design @ fit), clip) / expected
         change = curvature @ (design.T @ (ratio - 1))
         fit = fit + np.clip(change, -1, 1)
         if np.abs(change).max() < 1e-3:
             break
-    return np.exp(design @ fit), np.einsum("ki,ij,kj->k", design, curvature, design)
+    return np.exp(design @ fit), leverage
+
+
+@lru_cache(maxsize=256)
+def _power_laws(first: int, number: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Design, its inverse Gram matrix and leverages of power laws on consecutive bins: those of every variable.
+
+    The first block spans so many octaves that ln S gets a quadratic term as well.
+    """
+    bins = np.arange(first, first + number)
+    degree = 2 if bins[-1] > 4 * bins[0] else 1
+    design = np.vander(np.log(bins) - np.log(bins).mean(), degree + 1, increasing=True)
+    curvature = np.linalg.inv(design.T @ design)
+    return design, curvature, np.einsum("ki,ij,kj->k", design, curvature, design)
 
 
 def line_thresholds(averaged: int, freedom: np.ndarray, chance: float) -> np.ndarray:

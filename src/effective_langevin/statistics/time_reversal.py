@@ -14,7 +14,7 @@ import numpy as np
 from jaxtyping import Float
 
 from .._core.types import Samples
-from .lags import lagged_moments
+from .lags import LaggedMoments, lagged_moments
 from .resampling import critical, jackknife
 
 _MOST_VARIABLES = 6  # in more, second moments only
@@ -68,16 +68,23 @@ class ReversalTest:
         return float(self.limit * np.median(np.concatenate(moments)))
 
 
-def compare_with_reverse(segments: Sequence[Samples], lags: np.ndarray, groups: int) -> ReversalTest:
-    """Compare a standardised series with its reverse; all differences jointly (Student's law, Bonferroni)."""
+def compare_with_reverse(
+    segments: Sequence[Samples], lags: np.ndarray, groups: int, second: LaggedMoments | None = None
+) -> ReversalTest:
+    """Compare a standardised series with its reverse; all differences jointly (Student's law, Bonferroni).
+
+    In many variables nothing but moments of `second` order is looked at, which may be known.
+    """
     size = segments[0].shape[1]
     few, pairs = size <= _MOST_VARIABLES, size * (size - 1) // 2
-    squares = [np.square(s) for s in segments] if few else []
-    features = [np.concatenate(parts, axis=1) for parts in zip(segments, squares)] if few else list(segments)
-    mean = np.concatenate(features).mean(axis=0)
-    # Means drop out but for the ends of records, where they would only add noise.
-    centred = [f - mean for f in features]
-    moments = lagged_moments(centred, centred, lags, groups)
+    if few or second is None:
+        features = [np.concatenate([s, np.square(s)], axis=1) if few else s for s in segments]
+        mean = np.concatenate(features).mean(axis=0)
+        # Means drop out but for the ends of records, where they would only add noise.
+        centred = [f - mean for f in features]
+        moments = lagged_moments(centred, centred, lags, groups)
+    else:
+        centred, moments = [], second
 
     def difference(weights: np.ndarray) -> np.ndarray:
         found = moments.mean(weights)

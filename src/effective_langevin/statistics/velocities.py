@@ -1,6 +1,8 @@
 """Velocities of smooth segments, from centred differences."""
 
 from collections.abc import Sequence
+from functools import reduce
+from operator import add
 from typing import Any
 
 from .._core.types import Samples, Segment
@@ -35,7 +37,7 @@ def _velocities(x: Segment, dt: float) -> Any:
 def _differences(x: Any, dt: float) -> Samples:
     count = len(x) - 2 * _REACH
     later = (x[_REACH + k :][:count] - x[_REACH - k :][:count] for k in range(1, _REACH + 1))
-    return sum(weight * change for weight, change in zip(_WEIGHTS, later)) / dt
+    return reduce(add, (weight * change for weight, change in zip(_WEIGHTS, later))) / dt
 
 
 def _has_any(segment: Segment) -> bool:

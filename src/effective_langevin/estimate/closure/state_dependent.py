@@ -14,10 +14,9 @@ from ...data import TimeSeries
 from ...statistics.integral_time import error_groups
 from ...statistics.lags import lagged_moments
 from ...statistics.nugget import signs_of_doubt
-from ...statistics.regime import classify_short_times
 from ...statistics.resampling import drawn_weights, jackknife
 from ...statistics.velocities import differentiate, trim
-from ..mobility.base import ClosureFit, ClosureStrategy, Mobility
+from ..mobility.base import ClosureFit, ClosureStrategy, Mobility, regime_of
 from ..mobility.evidence import MobilityEvidence
 from ..mobility.response import IntegratedResponse
 from ..score import ScoreFit, ScoreStrategy
@@ -94,14 +93,14 @@ class StateDependent(ClosureStrategy):
         many = space.channels is not None or delays or (space.dimension > _MOST_IN_REGRESSION and not space.rates)
         if not (self.current and many and score.learns_velocities(space)):
             return False
-        regime = classify_short_times(series.segments)
+        regime = regime_of(series)
         return regime.ballistic and not regime.noisy
 
     def refusal(self, series: TimeSeries, score: ScoreFit, space: StateSpace) -> str:
         """Say why the fields of a standardised series cannot be inferred; empty where they can."""
         if space.angles or score.velocity_unit is not None or series.dimension <= MOST_VARIABLES or space.rates:
             return ""
-        regime = classify_short_times(series.segments)
+        regime = regime_of(series)
         if regime.noisy:
             hidden = "the series is smooth beneath measurement noise, so that its velocities are not known, and it has"
             return f"{hidden} {series.dimension} variables, more than {MOST_VARIABLES}"
@@ -123,7 +122,7 @@ class StateDependent(ClosureStrategy):
             return _with_velocities(series, score, space, self.degree)
         if score.velocity_unit is not None:
             return _from_network(series, score, space, key=key)
-        regime = classify_short_times(series.segments)
+        regime = regime_of(series)
         few = series.dimension <= MOST_VARIABLES
         turns = self.current and 1 < series.dimension <= _MOST_IN_REGRESSION  # one variable on the line has no current
         smooth, noisy = regime.ballistic, regime.noisy or (few and hides_smooth_motion(series.segments))

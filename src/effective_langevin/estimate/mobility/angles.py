@@ -88,10 +88,15 @@ class CircleMoments:
     def tau(self) -> np.ndarray:
         return self.dt * self.moments.lags
 
-    def phi_by_horizon(self, weights: np.ndarray, symmetry: Symmetry, first: int = 0, stride: int = 1) -> LagMatrices:
-        """Phi(T), or D(T), for every horizon T beyond the lag `first`; no symmetry but that of the circles."""
+    def phi_by_horizon(
+        self, weights: np.ndarray, symmetry: Symmetry, first: int = 0, stride: int = 1, reach: int | None = None
+    ) -> LagMatrices:
+        """Phi(T), or D(T), for every horizon T beyond the lag `first`, or the first `reach` of them.
+
+        There is no symmetry but that of the circles.
+        """
         if weights.ndim > 1:
-            return np.array([self.phi_by_horizon(one, symmetry, first, stride) for one in weights])
+            return np.array([self.phi_by_horizon(one, symmetry, first, stride, reach) for one in weights])
         correlation, pushes, carried = self._parts(weights)
         lags, columns = slice(first, None, stride), []
         for j in range(len(self.space.periods)):
@@ -103,7 +108,7 @@ class CircleMoments:
                 change = change + integrated(flow, self.tau[lags])
             integral = integrated(response, self.tau[lags])
             columns.append(np.einsum("tij,tj->ti", np.linalg.pinv(integral[1:]), change[1:]))
-        return np.stack(columns, axis=-1)
+        return np.stack(columns, axis=-1)[:reach]
 
     def left_after_one_step(self) -> np.ndarray:
         """How much of the response of each variable is left after one sampling interval, relative to its beginning."""

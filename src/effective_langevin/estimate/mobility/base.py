@@ -2,7 +2,7 @@
 
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -18,8 +18,9 @@ from ..._core.matrices import positive_part, square_root
 from ..._core.types import Matrix, Vector
 from ...data import Standardizer, TimeSeries
 from ...statistics.integral_time import integral_times
-from ...statistics.lags import lagged_moments, require_lag
-from ...statistics.resampling import OverWeights, bootstrap, jackknife, scatter_of_draws, student_limit
+from ...statistics.lags import LaggedMoments, lagged_moments, require_lag
+from ...statistics.regime import ShortTimeRegime, classify_short_times
+from ...statistics.resampling import OverWeights, bootstrap, jackknife, rating_groups, scatter_of_draws, student_limit
 from ..closure.fields import Fields
 from ..score import ScoreFit, ScoreStrategy
 from ..space import StateSpace
@@ -27,6 +28,7 @@ from .evidence import MobilityEvidence
 from .forecast_matching import match_forecasts
 
 _READABLE = 6
+_MOST_KNOWN = 1 << 25  # numbers in the correlations of a series that are remembered: 256 MiB
 
 
 @dataclass(frozen=True, eq=False)
@@ -257,14 +259,38 @@ class MobilityStrategy(ClosureStrategy):
         return lift_eigenvalues(phi)
 
 
+# What was found about a series is remembered as long as it lives: several estimators look at the same one.
 _times: WeakKeyDictionary[TimeSeries, Vector] = WeakKeyDictionary()
+_regimes: WeakKeyDictionary[TimeSeries, ShortTimeRegime] = WeakKeyDictionary()
+_correlations: WeakKeyDictionary[TimeSeries, LaggedMoments] = WeakKeyDictionary()
 
 
 def times_of(series: TimeSeries) -> Vector:
-    """Return the integral times of a series, computed once: several estimators look at the same one."""
+    """Return the integral times of a series."""
     if series not in _times:
         _times[series] = integral_times(series.segments, series.dt)
     return _times[series]
+
+
+def regime_of(series: TimeSeries) -> ShortTimeRegime:
+    """Return how a series moves at short times."""
+    if series not in _regimes:
+        _regimes[series] = classify_short_times(series.segments)
+    return _regimes[series]
+
+
+def correlations_of(series: TimeSeries, lags: Sequence[int] | np.ndarray, groups: int) -> LaggedMoments:
+    """Return < x(t + lag) x(t)^T > of a series, in as many groups as rate candidates; each lag is summed once."""
+    lags, finer, known = np.asarray(lags), rating_groups(groups), _correlations.get(series)
+    known = None if known is None or len(known.sums) != finer else known
+    new = lags if known is None else np.setdiff1d(lags, known.lags)
+    if len(new):
+        found = lagged_moments(series.segments, series.segments, new, finer)
+        known = found if known is None else known.beside(found)
+        if known.sums.size <= _MOST_KNOWN:
+            _correlations[series] = known
+    assert known is not None
+    return known.at(np.searchsorted(known.lags, lags))
 
 
 def estimate_mobility(
@@ -275,7 +301,7 @@ def estimate_mobility(
     found = strategy.infer(series, score, space=space, key=key)
     lifted = _made_positive(found.phi, strategy, series.dt, score, space)
     moved = float(np.linalg.norm(lifted - found.phi) / np.linalg.norm(found.phi))
-    states = lagged_moments(series.segments, series.segments, [0], found.blocks)
+    states = correlations_of(series, [0], found.blocks)
     return Mobility(
         lifted,
         found.standard_error,

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..._core import checks
 from ..._core.errors import EstimateWarning
-from ..._core.types import Matrix
+from ..._core.types import LagMatrices, Matrix
 from ...data import TimeSeries
 from ...data.lazy import Rows
 from ...statistics.integral_time import error_groups
@@ -18,7 +18,7 @@ from ...statistics.lags import lagged_moments, longest_lag, require_lag
 from ...statistics.resampling import OverWeights
 from ..score import ScoreFit
 from ..space import StateSpace
-from .base import Inference, MobilityStrategy, times_of
+from .base import Inference, MobilityStrategy, correlations_of, times_of
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ class QuadraticVariation(MobilityStrategy):
         if longest_lag(series.segments) >= 2 * self.lag:
             return _with_bias(estimate, groups, self._at(2 * self.lag, series, space, groups)(np.ones(groups)))
         # Records that do not reach twice the lag: what a linear process would have there.
-        now, once = lagged_moments(series.segments, series.segments, [0, self.lag]).mean()
+        now, once = correlations_of(series, [0, self.lag], groups).mean()
         later = once @ np.linalg.pinv(now, hermitian=True) @ once
         return _with_bias(estimate, groups, space.symmetry.project(now - later) / (2 * self.lag * series.dt))
 
@@ -58,7 +58,7 @@ class QuadraticVariation(MobilityStrategy):
         """Phi at one lag, for any weights of the blocks."""
         increments = [_increments(s, lag) for s in series.segments if len(s) > lag]
         squares = lagged_moments(increments, increments, [0], groups)
-        crossed = lagged_moments(series.segments, series.segments, [lag], groups)
+        crossed = correlations_of(series, [lag], groups)
 
         def estimate(weights: np.ndarray) -> np.ndarray:
             square, lagged = squares.mean(weights)[:, 0], crossed.mean(weights)[:, 0]
@@ -98,7 +98,7 @@ class CorrelationFit(MobilityStrategy):
     def infer(self, series: TimeSeries, score: ScoreFit, *, space: StateSpace, key: jax.Array) -> Inference:
         groups = error_groups(series.segments, series.dt, times_of(series))
         require_lag(series.segments, 2 * self.lags, advice=" Or use fewer `lags`.")
-        moments = lagged_moments(series.segments, series.segments, np.arange(2 * self.lags + 1), groups)
+        moments = correlations_of(series, np.arange(2 * self.lags + 1), groups)
         powers = np.arange(1, self.lags + 1)[:, None] ** np.arange(int(not self.skip_zero), self.degree + 1)
         slope = np.linalg.pinv(powers)[int(self.skip_zero)]
 
@@ -137,26 +137,27 @@ class LogCorrelation(MobilityStrategy):
     def infer(self, series: TimeSeries, score: ScoreFit, *, space: StateSpace, key: jax.Array) -> Inference:
         groups, blur = error_groups(series.segments, series.dt, times_of(series)), score.noise_level**2
         require_lag(series.segments, 2 * self.lag)
-        moments = lagged_moments(series.segments, series.segments, [0, self.lag, 2 * self.lag], groups)
+        moments = correlations_of(series, [0, self.lag, 2 * self.lag], groups)
         back, into = score.scale, np.linalg.inv(score.scale)
         variances, directions = np.linalg.eigh(into @ moments.mean()[0] @ into)
         frame = directions[:, variances > max(blur, 1e-12 * variances.max())]
         rest = np.eye(len(frame)) - frame @ frame.T
 
-        def propagator(weights, steps: int = 1) -> Matrix:
-            correlation = frame.T @ into @ space.symmetry.project(moments.mean(weights)) @ into @ frame
-            return np.linalg.solve(correlation[0].T, correlation[steps].T).T
+        def propagator(correlation: LagMatrices, steps: int = 1) -> Matrix:
+            inside = frame.T @ into @ correlation[[0, steps]] @ into @ frame
+            return np.linalg.solve(inside[0].T, inside[1].T).T
 
         def estimate(weights, steps: int = 1) -> Matrix:
             # The real part of the principal logarithm by eigenvalues, many times faster than `scipy.linalg.logm`.
-            values, vectors = np.linalg.eig(propagator(weights, steps))
-            logarithm = np.real(vectors * np.log(values.astype(complex)) @ np.linalg.inv(vectors))
-            rates = -logarithm / (steps * self.lag * series.dt)
-            typical = np.median(np.real(np.linalg.eigvals(rates)))
-            covariance = into @ space.symmetry.project(moments.mean(weights)[0]) @ into + blur * np.eye(len(frame))
+            correlation = space.symmetry.project(moments.mean(weights))
+            values, vectors = np.linalg.eig(propagator(correlation, steps))
+            logarithms = np.log(values.astype(complex)) / (steps * self.lag * series.dt)
+            rates = -np.real(vectors * logarithms @ np.linalg.inv(vectors))
+            typical = np.median(-logarithms.real)
+            covariance = into @ correlation[0] @ into + blur * np.eye(len(frame))
             return space.symmetry.project(back @ (frame @ rates @ frame.T + typical * rest) @ covariance @ back)
 
-        eigenvalues = np.linalg.eigvals(propagator(np.ones(groups)))
+        eigenvalues = np.linalg.eigvals(propagator(space.symmetry.project(moments.mean())))
         if (np.abs(eigenvalues.imag) < 1e-12).any() and eigenvalues[np.abs(eigenvalues.imag) < 1e-12].real.min() <= 0:
             warnings.warn(
                 "The lagged correlation has a negative eigenvalue: its logarithm is not real. The sampling is too "

@@ -15,7 +15,7 @@ from ...data import TimeSeries
 from ...data.lazy import MOST_NUMBERS
 from ...statistics.lags import longest_lag
 from ..score import ScoreFit
-from ..score.calibration import perturbed
+from ..score.calibration import noise_like
 from ..space import StateSpace
 from .base import Inference, Mobility, MobilityStrategy
 from .correlation import CorrelationFit, LogCorrelation, QuadraticVariation
@@ -41,26 +41,28 @@ def cross_check(series: TimeSeries, score: ScoreFit, mobility: Mobility, space: 
     if mobility.evidence.ballistic or not spread.min() > 1e-9 * spread.max():
         return Agreement((used,))
     beginning = _beginning(series)
-    others = _estimates(beginning, score, space, known=used.estimator)
-    return Agreement((used, *others, *_with_more_noise(beginning, score, space)), _disagreement(used, others))
+    values = score.function.over(beginning.stacked())
+    others = _estimates(beginning, score, values, space, known=used.estimator)
+    noisier = _with_more_noise(beginning, score, values, space)
+    return Agreement((used, *others, *noisier), _disagreement(used, others))
 
 
-def _estimates(series: TimeSeries, score: ScoreFit, space: StateSpace, known: str) -> list[Estimate]:
+def _estimates(series: TimeSeries, score: ScoreFit, values: Samples, space: StateSpace, known: str) -> list[Estimate]:
     """Every estimator at every interval that leaves enough samples in a record, but that known at the first."""
-    segments = list(series.segments)
-    values = score.function.over(series.stacked())
-    scores = np.split(values, np.cumsum([len(s) for s in segments])[:-1])
-    found = []
+    segments, scores, found = list(series.segments), _split_like(series, values), []
     for every in INTERVALS:
         if longest_lag(segments) < _ENOUGH_LAGS * every:
             continue
-        coarse = TimeSeries(_interleaved(segments, every), series.dt * every)
+        coarse, own = series, scores
+        if every > 1:
+            coarse = TimeSeries(_interleaved(segments, every), series.dt * every)
+            own = _interleaved(scores, every)
         seen = {}
         for strategy in (e for e in ESTIMATORS if e.supports(space)):
             if every > 1 or type(strategy).__name__ != known:
                 # A comparison that has no answer, with variables that nearly repeat each other, is left out.
                 with suppress(np.linalg.LinAlgError):
-                    seen[type(strategy).__name__] = _asked(strategy, coarse, _interleaved(scores, every), score, space)
+                    seen[type(strategy).__name__] = _asked(strategy, coarse, own, score, space)
         # Smooth motion may be all that a coarser sampling sees; its effective mobility is another quantity.
         found += [
             _estimate(name, coarse.dt, inference)
@@ -70,29 +72,30 @@ def _estimates(series: TimeSeries, score: ScoreFit, space: StateSpace, known: st
     return found
 
 
-def _with_more_noise(series: TimeSeries, score: ScoreFit, space: StateSpace) -> list[Estimate]:
+def _with_more_noise(series: TimeSeries, score: ScoreFit, values: Samples, space: StateSpace) -> list[Estimate]:
     """Estimate Phi with sqrt 2 times the smoothing width, to show its effect."""
     if score.noise_level == 0 or longest_lag(series.segments) < _ENOUGH_LAGS:
         return []
-    values, trusted = blurred_further(score, series.stacked(), key=jax.random.key(1))
+    blurred, trusted = blurred_further(score, series.stacked(), values, key=jax.random.key(1))
     if not trusted:
         return []
-    scores = np.split(values, np.cumsum([len(s) for s in series.segments])[:-1])
-    inference = IntegratedResponse().infer_from(series, scores, space, score.spread)
+    inference = IntegratedResponse().infer_from(series, _split_like(series, blurred), space, score.spread)
     return [_estimate("IntegratedResponse, smoothing width x 1.41", series.dt, inference)]
 
 
-def blurred_further(score: ScoreFit, x: Samples, *, key: jax.Array, pairs: int = 4) -> tuple[Samples, bool]:
-    """The score of p_{sqrt 2 sigma} from that of p_sigma, and whether it can be trusted.
+def blurred_further(
+    score: ScoreFit, x: Samples, here: Samples, *, key: jax.Array, pairs: int = 4
+) -> tuple[Samples, bool]:
+    """The score of p_{sqrt 2 sigma} from that of p_sigma, which is `here` at x, and whether it can be trusted.
 
     p_{sqrt 2 sigma} is p_sigma blurred once more, so that its score at x is the mean of s_sigma at x + noise, weighted
     by the density there, which is known relative to that at x from the score on the way: ln p(b) - ln p(a) is
     (s(a) + s(b)) (b - a) / 2 to third order.
     """
     x = x.astype(np.float32)
-    here, total, weights = score.function.over(x), np.zeros(x.shape), []
+    total, weights = np.zeros(x.shape), []
     for pair in range(pairs):
-        noise = perturbed(np.zeros_like(x), score.spread, key=jax.random.fold_in(key, pair))
+        noise = noise_like(x, score.spread, key=jax.random.fold_in(key, pair))
         for step in (noise, -noise):
             there = score.function.over(x + step)
             weights.append(np.exp(np.clip(0.5 * np.sum((here + there) * step, axis=1, dtype=float), -_STEEP, _STEEP)))
@@ -121,11 +124,17 @@ def _estimate(name: str, dt: float, inference: Inference) -> Estimate:
 def _beginning(series: TimeSeries) -> TimeSeries:
     """Whole segments from the start, and the beginning of the one after them, up to a bounded number of samples."""
     kept, left = [], min(_MOST_SAMPLES, MOST_NUMBERS // 2 // series.dimension) if series.is_lazy else _MOST_SAMPLES
+    if series.n_samples <= left and not series.is_lazy:
+        return series
     for segment in series.segments:
         if left > 0:
             kept.append(segment[:left])
             left -= len(segment)
     return TimeSeries(kept, series.dt)
+
+
+def _split_like(series: TimeSeries, values: Samples) -> list[Samples]:
+    return np.split(values, np.cumsum([len(s) for s in series.segments])[:-1])
 
 
 def _interleaved(segments: list[np.ndarray], every: int) -> list[np.ndarray]:

@@ -20,9 +20,10 @@ _FASTEST, _TURN = 0.01, 0.75 * np.pi
 _FADED, _SMALL, _GROWING = 0.003, 0.1, 1.05
 
 
-def integrated(response: np.ndarray, tau: np.ndarray, axis: int = 0) -> np.ndarray:
-    """int_0^T G for every T in `tau`, along that axis, by a cubic spline."""
-    return np.moveaxis(np.tensordot(_spline_integrals(tuple(tau.tolist())), response, (1, axis)), 0, axis)
+def integrated(response: np.ndarray, tau: np.ndarray, number: int | None = None, *, axis: int = 0) -> np.ndarray:
+    """int_0^T G for every T in `tau`, or the first ones, along that axis, by a cubic spline."""
+    spline = _spline_integrals(tuple(tau.tolist()))[:number]
+    return np.moveaxis(np.tensordot(spline, response, (1, axis)), 0, axis)
 
 
 @lru_cache(maxsize=64)
@@ -49,20 +50,63 @@ class Exponentials:
         """The part < x s^T > of F(t) = exp(t log(later now^-1) / interval) now, within a frame; f = (x, s)."""
         states, scores = np.split(frame.back, 2)
         start, end = (frame.whitening.conj().T @ m @ frame.whitening for m in (now, later))
-        factors, modes = np.linalg.eig(np.linalg.solve(start.mT, end.mT).mT)
-        size, turned = np.abs(factors), np.abs(np.angle(factors)) > _TURN
-        usable = np.asarray(((size >= _FASTEST) & (size < _GROWING) & ~turned).all(axis=-1))
-        factors = np.where(usable[..., None], factors, 1.0)
-        modes = np.where(usable[..., None, None], modes, np.eye(modes.shape[-1]))
-        rates = np.log(factors.astype(complex)) / interval
-        return cls(rates, states @ modes, np.linalg.solve(modes, start @ scores.conj().T), usable)
+        factors, modes, usable = _decomposed(np.linalg.solve(start.mT, end.mT).mT)
+        right = start @ scores.conj().T
+        return cls(
+            np.log(factors) / interval,
+            states @ modes,
+            np.linalg.solve(modes, right) if usable.any() else right,
+            usable,
+        )
 
-    def missed_by_spline(self, tau: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """How much a spline through < x s^T > at the times `tau` misses of its integral: the factors of that matrix."""
-        t, spline = tau - tau[0], _spline_integrals(tuple(tau.tolist()))
-        missed = _grown(t, self.rates) - spline @ np.exp(t[:, None] * self.rates[..., None, :])
-        missed = np.where(self.usable[..., None, None], missed, 0.0)
-        return self.left[..., None, :, :] * missed[..., None, :], self.right
+    def missed_by_spline(self, tau: np.ndarray, number: int | None = None) -> np.ndarray:
+        """How much a spline through each exponential at the times `tau` misses of its integral, (..., time, rate)."""
+        t, spline = tau - tau[0], _spline_integrals(tuple(tau.tolist()))[:number]
+        missed = _grown(t[:number], self.rates) - spline @ np.exp(t[:, None] * self.rates[..., None, :])
+        return np.where(self.usable[..., None, None], missed, 0.0)
+
+    def summed(self, missed: np.ndarray, scaling: np.ndarray, real: bool) -> np.ndarray:
+        """sum_r left[:, r] missed[time, r] right[r, :] scaling, (..., time, n, n).
+
+        Where that is real, rates come in conjugate pairs: one of a pair gives the product of the real parts of both
+        factors, the other that of the imaginary parts.
+        """
+        left, right, missed = self.left[..., None, :, :], self.right, missed[..., None, :]
+        if real:
+            turns = np.imag(self.rates)
+            second, twice = (turns < 0)[..., None, None, :], np.where(turns != 0, 2.0, 1.0)[..., None, None, :]
+            a, b = np.real(missed) * twice, np.imag(missed) * twice
+            left = np.real(left) * np.where(second, b, a) + np.imag(left) * np.where(second, a, -b)
+            right = np.where(turns[..., None] < 0, -np.imag(right), np.real(right))
+        else:
+            left = left * missed
+        shape = left.shape[:-1]
+        return (left.reshape(*shape[:-2], shape[-2] * shape[-1], -1) @ (right @ scaling)).reshape(*shape, -1)
+
+
+def _decomposed(steps: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Eigenvalues and eigenvectors of propagators where they are usable, ones elsewhere, and where that is.
+
+    Where the first one is not, the others hardly are: their eigenvalues are looked at before their vectors.
+    """
+    usable = np.ones(steps.shape[:-2], bool)
+    factors, modes = np.ones(steps.shape[:-1], complex), np.zeros(steps.shape, complex)
+    modes[:] = np.eye(steps.shape[-1])
+    first = steps.reshape(-1, *steps.shape[-2:])[0]
+    if not _are_usable(np.linalg.eigvals(first)):
+        usable = _are_usable(np.linalg.eigvals(steps))
+    if usable.any():
+        found, vectors = np.linalg.eig(steps[usable])
+        kept = _are_usable(found)
+        usable[usable] = kept
+        factors[usable], modes[usable] = found[kept], vectors[kept]
+    return factors, modes, usable
+
+
+def _are_usable(factors: np.ndarray) -> np.ndarray:
+    """Tell which sets of factors all have a logarithm, and decay."""
+    size, turned = np.abs(factors), np.abs(np.angle(factors)) > _TURN
+    return np.asarray(((size >= _FASTEST) & (size < _GROWING) & ~turned).all(axis=-1))
 
 
 @dataclass(frozen=True)
@@ -87,18 +131,18 @@ def integrated_along(
     tau: np.ndarray,
     exponentials: Exponentials,
     scaling: Float[np.ndarray, "... n n"],
+    number: int | None = None,
 ) -> np.ndarray:
-    """The integral of one block of the response from the first lag on; `scaling` is what the scores were scaled by.
+    """The integral of one block of the response from the first lag to each, or to the first ones.
 
-    A spline through all of it, and what the spline misses of the exponentials.
+    A spline through all of it, and what the spline misses of the exponentials. `scaling` is what the scores were scaled
+    by.
     """
-    left, right = exponentials.missed_by_spline(tau)
-    right, shape = right @ scaling, left.shape[:-1]
-    left = left.reshape(*shape[:-2], shape[-2] * shape[-1], -1)
-    if not np.iscomplexobj(response):  # the real part of the product
-        left = np.concatenate([np.real(left), -np.imag(left)], axis=-1)
-        right = np.concatenate([np.real(right), np.imag(right)], axis=-2)
-    return integrated(response, tau, axis=-3) + (left @ right).reshape(*shape, -1)
+    along = integrated(response, tau, number, axis=-3)
+    if not exponentials.usable.any():
+        return along
+    missed = exponentials.missed_by_spline(tau, number)
+    return along + exponentials.summed(missed, scaling, real=not np.iscomplexobj(response))
 
 
 class PropagatedIntegral:

@@ -27,15 +27,15 @@ from ...data.lazy import mapped
 from ...statistics.integral_time import error_groups, integral_times
 from ...statistics.lags import longest_lag, require_lag
 from ...statistics.nugget import signs_of_doubt
-from ...statistics.regime import BALLISTIC, classify_short_times, quadratic_variation_slope
+from ...statistics.regime import BALLISTIC, quadratic_variation_slope
 from ...statistics.resampling import OverWeights, for_each, jackknife, left_out
 from ..score import ScoreFit
-from ..score.calibration import perturbed
+from ..score.calibration import noise_like
 from ..space import StateSpace
 from ..symmetry import Symmetry
 from .angles import CircleMoments, infer_effective_of_angles
 from .ballistic import infer_effective
-from .base import Inference, MobilityStrategy, times_of
+from .base import Inference, MobilityStrategy, regime_of, times_of
 from .evidence import HorizonEvidence
 from .horizon_selection import Combination, candidate_weights, held_out_error, quadrature_error, select_combination
 from .responses import Moments
@@ -93,7 +93,7 @@ class IntegratedResponse(MobilityStrategy):
         require_lag(series.segments, 3, advice=" `el.QuadraticVariation()` needs pairs of samples only.")
 
     def infer(self, series: TimeSeries, score: ScoreFit, *, space: StateSpace, key: jax.Array) -> Inference:
-        at_clean = score.resolved or not classify_short_times(series.segments).ballistic
+        at_clean = score.resolved or not regime_of(series).ballistic
 
         def smoothed(x: Samples) -> Samples:
             # Another key for each block that is read, told by its numbers.
@@ -116,7 +116,7 @@ class IntegratedResponse(MobilityStrategy):
         if space.angles:
             return self._of_angles(series, scores, space)
         symmetry = space.symmetry
-        times, regime = times_of(series), classify_short_times(series.segments)
+        times, regime = times_of(series), regime_of(series)
         lags = self.choose_lags(series, times, regime.ballistic)
         moments = Moments.of(series, scores, lags, error_groups(series.segments, series.dt, times), at_clean)
         if not regime.ballistic:
@@ -184,7 +184,7 @@ def smoothed_score(score: ScoreFit, x: Samples, symmetry: Symmetry, key: jax.Arr
     A learned score respects a reflection only nearly, and its handedness would show as a circulation.
     """
     x = x.astype(np.float32)
-    noise = perturbed(np.zeros_like(x), score.spread, key=key)
+    noise = noise_like(x, score.spread, key=key)
     return 0.5 * (score.function.over(x + noise) + symmetry.mirrored(score.function.over(symmetry.mirrored(x - noise))))
 
 
@@ -199,20 +199,23 @@ def widening_lags(reach: int, series: TimeSeries) -> np.ndarray:
 
 def _instantaneous(moments: Moments, symmetry: Symmetry):
     """Return the best combination of Phi(T), from lag 1 on where lag 0 is in doubt, and the evidence."""
-    clean, without = (Combined.of(moments, symmetry, first) for first in (0, 1))
-    too_large, too_small = (_doubts(clean, phi) for phi in (without.phi, without.first))
-    # Smooth motion looks like noise to one step, but without lag 0 its mobility is then badly known.
-    affordable = without.combination.error <= _NOISY_COST * clean.combination.error
-    noise = np.sqrt(np.where(affordable, np.maximum(too_large, 0), 0.0))
-    blur = np.where(too_small < 0, np.maximum(_lost_to_blur(moments.correlation.mean()), 0), 0.0)
-    found = without if noise.any() or blur.any() else clean
+    found, witness = Combined.of(moments, symmetry, 0), _signs_of_memory(moments)
+    noise, blur = np.zeros(len(witness)), np.zeros(len(witness))
+    if witness.any():
+        clean, without = found, Combined.of(moments, symmetry, 1)
+        too_large, too_small = (_doubts(clean, phi, witness) for phi in (without.phi, without.first))
+        # Smooth motion looks like noise to one step, but without lag 0 its mobility is then badly known.
+        affordable = without.combination.error <= _NOISY_COST * clean.combination.error
+        noise = np.sqrt(np.where(affordable, np.maximum(too_large, 0), 0.0))
+        blur = np.where(too_small < 0, np.maximum(_lost_to_blur(moments.correlation.mean()), 0), 0.0)
+        found = without if noise.any() or blur.any() else clean
     return found.phi, {**found.evidence(), "measurement_noise": noise, "blur": blur}
 
 
-def _doubts(clean: "Combined", phi: Callable[[np.ndarray], Matrix]) -> np.ndarray:
+def _doubts(clean: "Combined", phi: Callable[[np.ndarray], Matrix], witness: np.ndarray) -> np.ndarray:
     """C(0) less what Phi makes of C(h), per variable, where it is beyond its error; zero elsewhere.
 
-    A mobility that depends on the state makes Phi(T) drift as well; so the past must also tell more than the present.
+    A mobility that depends on the state makes Phi(T) drift as well; so memory must be a witness, of the same sign.
     """
     moments, symmetry = clean.moments, clean.symmetry
     assert isinstance(moments, Moments)
@@ -227,15 +230,23 @@ def _doubts(clean: "Combined", phi: Callable[[np.ndarray], Matrix]) -> np.ndarra
     coarse = moments.phi_by_horizon(np.ones(moments.groups), symmetry, 0, 2)
     missed = moments.dt * np.abs(quadrature_error(clean.by_horizon, coarse)[0])
     doubt = signs_of_doubt(excess, np.hypot(error, np.diagonal(missed)), moments.groups)
-    memory, error = jackknife(OverWeights(lambda weights: _memory(moments.correlation.mean(weights))), moments.groups)
-    return np.where(doubt * memory > _WITNESS * error, excess, 0.0)
+    return np.where(doubt * witness > 0, excess, 0.0)
 
 
-def _memory(correlation: np.ndarray) -> np.ndarray:
-    """C(2h) - C(h) C(0)^-1 C(h) of each variable: zero without memory, positive with noise, negative with blur."""
-    now, once, twice = np.moveaxis(correlation[..., :3, :, :], -3, 0)
-    later = once @ np.linalg.pinv(now, rcond=_RANK, hermitian=True) @ once
-    return np.diagonal(twice - later, axis1=-2, axis2=-1)
+def _signs_of_memory(moments: Moments) -> np.ndarray:
+    """Sign of C(2h) - C(h) C(0)^-1 C(h) of each variable beyond its error: positive with noise, negative with blur.
+
+    The past then tells more than the present.
+    """
+    first = moments.correlation.at(slice(0, 3))
+
+    def memory(weights: np.ndarray) -> np.ndarray:
+        now, once, twice = np.moveaxis(first.mean(weights), -3, 0)
+        later = once @ np.linalg.pinv(now, rcond=_RANK, hermitian=True) @ once
+        return np.diagonal(twice - later, axis1=-2, axis2=-1)
+
+    found, error = jackknife(OverWeights(memory), moments.groups)
+    return np.sign(found) * (np.abs(found) > _WITNESS * error)
 
 
 def _lost_to_blur(correlation: LagMatrices) -> np.ndarray:
@@ -273,13 +284,17 @@ class Combined:
     @property
     def phi(self) -> OverWeights:
         """Phi for any weighting of the blocks of time."""
-        combined = self.combination.weights
-        return OverWeights(lambda weights: np.tensordot(self.horizons.together(weights), combined, (1, 0)))
+        combined = np.trim_zeros(self.combination.weights, "b")
+        return OverWeights(lambda weights: np.tensordot(self._up_to(len(combined), weights), combined, (1, 0)))
 
     @property
     def first(self) -> OverWeights:
         """Phi of the first horizon alone, whose sampling error is least."""
-        return OverWeights(lambda weights: self.horizons.together(weights)[:, 0])
+        return OverWeights(lambda weights: self._up_to(1, weights)[:, 0])
+
+    def _up_to(self, reach: int, weights: np.ndarray) -> np.ndarray:
+        """Phi(T) at the first horizons, as many as `reach`, for many weightings."""
+        return self.moments.phi_by_horizon(weights, self.symmetry, self.start, reach=reach)
 
     def evidence(self) -> dict[str, Any]:
         """Return Phi(T) with its errors, how they were combined, and how that does on parts held out."""

@@ -15,12 +15,17 @@ _BLOCK = 1 << 20
 
 def perturbed(samples: Samples, spread: float | Matrix, *, key: jax.Array) -> Samples:
     """Return y = x + sigma z, or x + spread z: samples of p_sigma."""
+    return samples + noise_like(samples, spread, key=key) if np.any(spread) else samples
+
+
+def noise_like(samples: Samples, spread: float | Matrix, *, key: jax.Array) -> Samples:
+    """Return sigma z, or spread z, for each of the samples."""
     if not np.any(spread):
-        return samples
+        return np.zeros_like(samples)
     # Numbers are drawn in order, so that more of them than are needed leave the first ones as they are.
     drawn = jax.random.normal(key, (with_room(len(samples)), *samples.shape[1:]))
     noise = np.asarray(drawn, samples.dtype)[: len(samples)]
-    return samples + (noise * spread if np.ndim(spread) == 0 else noise @ np.asarray(spread, samples.dtype).T)
+    return noise * spread if np.ndim(spread) == 0 else noise @ np.asarray(spread, samples.dtype).T
 
 
 def stein_matrix(
@@ -41,7 +46,7 @@ def stein_matrix(
     block = rows_at_once(samples, _BLOCK)
     for i in range(0, len(samples), block):
         part, now = samples[i : i + block], jax.random.fold_in(key, i) if i else key
-        noise = perturbed(np.zeros_like(part), spread, key=now)
+        noise = noise_like(part, spread, key=now)
         for y in (part + noise, part - noise):
             values, slopes = (y.astype(float), 1.0) if tests is None else tests(y)
             total += score(y).T.astype(float) @ values

@@ -288,10 +288,14 @@ class Denoising:
 def perturbed_pairs(samples: Samples, sigma: float, *velocities: jax.Array, key: jax.Array) -> tuple[jax.Array, ...]:
     """Return y = x +- sigma z, +-z, sigma and the velocities, for samples spread over the whole record."""
     some = slice(None, None, max(1, 2 * len(samples) // _HELD_OUT))
-    x = jnp.asarray(samples[some], jnp.float32)
-    z = jax.random.normal(key, x.shape)
-    y, kicks = jnp.concatenate([x + sigma * z, x - sigma * z]), jnp.concatenate([z, -z])
+    y, kicks = _perturb_both_ways(jnp.asarray(samples[some], jnp.float32), jnp.float32(sigma), key)
     return y, kicks, jnp.float32(sigma), *(_twice(v[some]) for v in velocities)
+
+
+@soon_compiled
+def _perturb_both_ways(x: jax.Array, sigma: jax.Array, key: jax.Array) -> tuple[jax.Array, jax.Array]:
+    z = jax.random.normal(key, x.shape)
+    return jnp.concatenate([x + sigma * z, x - sigma * z]), jnp.concatenate([z, -z])
 
 
 def _twice(x: jax.Array) -> jax.Array:
@@ -300,10 +304,14 @@ def _twice(x: jax.Array) -> jax.Array:
 
 def freeze_over_samples(network: Any, data, *, key: jax.Array) -> Any:
     """Freeze any normalisation of a network at its statistics over perturbed training samples."""
-    samples, sigma = data[:2]
+    return _freeze(network, data[0], data[1], key)
+
+
+@soon_compiled
+def _freeze(network: Any, samples: jax.Array, sigma: jax.Array, key: jax.Array) -> Any:
+    """All in one program, in which nothing is drawn where nothing is frozen."""
     x = samples[jax.random.randint(key, (min(len(samples), _HELD_OUT),), 0, len(samples))]
-    return _freeze(network, x + sigma * jax.random.normal(key, x.shape))
+    return freeze(network, x + sigma * jax.random.normal(key, x.shape))
 
 
-_freeze = soon_compiled(freeze)
 _build = eqx.filter_jit(lambda network, size, key, further: network.build(size, key=key, **further))

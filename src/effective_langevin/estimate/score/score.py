@@ -41,7 +41,7 @@ class Score(Batched):
     @classmethod
     def linear(cls, precision: Matrix) -> "Score":
         size = len(precision)
-        return cls(jnp.asarray(precision, jnp.float32), jnp.eye(size), jnp.zeros(size), jnp.zeros(size))
+        return cls.learned(None, precision, np.zeros(size), np.zeros(size))
 
     @classmethod
     def trained_on(
@@ -62,9 +62,9 @@ class Score(Batched):
         return cls.learned(network, precision, *box)
 
     @classmethod
-    def learned(cls, network: Callable, precision: Matrix, low: Vector, high: Vector) -> "Score":
-        fixed, start, stop = (jnp.asarray(a, jnp.float32) for a in (precision, low, high))
-        return cls(fixed, jnp.eye(len(low)), start, stop, network)
+    def learned(cls, network: Callable | None, precision: Matrix, low: Vector, high: Vector) -> "Score":
+        fixed, gain, start, stop = (jnp.asarray(a, jnp.float32) for a in (precision, np.eye(len(low)), low, high))
+        return cls(fixed, gain, start, stop, network)
 
     def in_batch(
         self, x: Float[Array, "batch var"], after: Float[Array, "var var"] | None = None
@@ -139,8 +139,9 @@ def evaluate_everywhere(function: Callable, samples: Samples) -> np.ndarray:
 
     def evaluate(i: int) -> Samples:
         part = samples[i : i + block]
-        # Rows of zeros up to a power of two: few programs serve samples of every number.
-        filled = np.pad(part, ((0, _power_of_two(len(part)) - len(part)), (0, 0)))
+        # Rows of zeros up to a block, or a power of two: few programs serve samples of every number.
+        size = block if len(samples) > block else _power_of_two(len(part))
+        filled = np.pad(part, ((0, size - len(part)), (0, 0))) if len(part) < size else part
         return np.asarray(_evaluate(function, filled))[: len(part)]
 
     return np.concatenate(on_all_cores(evaluate, range(0, len(samples), block)) or [np.empty(samples.shape)])

@@ -140,7 +140,7 @@ def train(
             checkpoint.keep(state, {"curve": list(curve), "scores": list(scores)})
             tick(1, note)
     best = on_one_device(state[1] if held_out is None else state[2])
-    return Trained(form.network(best), np.concatenate(curve), np.array(scores))
+    return Trained(_with_weights(form, best), np.concatenate(curve), np.array(scores))
 
 
 def _pieces(data: Any, schedule: Schedule, epoch: int, done: int, *, key: jax.Array) -> Iterator[tuple[Any, int, Any]]:
@@ -165,6 +165,11 @@ class _Form(eqx.Module):
     def network(self, weights: jax.Array) -> Any:
         """Return the network with these weights."""
         return eqx.combine(self.unravel(weights), self.frame)
+
+
+@soon_compiled
+def _with_weights(form: _Form, weights: jax.Array) -> Any:
+    return form.network(weights)
 
 
 def flatten_weights(network: Any) -> tuple[jax.Array, _Form]:
