@@ -1,6 +1,6 @@
 """Fits of a series that is read by blocks: memory, time against samples, and the same mobility as in memory.
 
-    python -m benchmarks.larger_than_memory --folder FOLDER [--samples 1000000 10000000 50000000 200000000]
+    python -m benchmarks.larger_than_memory --folder FOLDER [--samples 1000000 10000000 50000000 200000000 1000000000]
 
 Writes a Zarr store (time, variable) of float32 by blocks, from an Ornstein-Uhlenbeck process whose mobility is known,
 fits its first samples, each fit in a process of its own, and deletes the store. Results go to

@@ -9,7 +9,7 @@ from .._core.types import Samples, Segment
 from ..data.lazy import Rows, window
 
 # Weights of x(t + k h) - x(t - k h), k = 1 ... 4: exact for polynomials of degree 8. Of a chaotic field that is sampled
-# as coarsely as is common, the formula of degree 4 makes velocities .5 to 2 % too slow, and the density learned drifts.
+# as coarsely as is common, the formula of fourth order makes velocities .5 to 2 % too slow.
 _WEIGHTS = (4 / 5, -1 / 5, 4 / 105, -1 / 280)
 _REACH = len(_WEIGHTS)  # samples that a velocity needs on either side
 
