@@ -48,7 +48,7 @@ def readme() -> str:
     coarse = load("benchmarks/results/sampling_interval.json")
     worst = max(row["IntegratedResponse (default)"] for seeds in coarse.values() for row in seeds.values())
     runs = load("benchmarks/results/paper_seeds.json")
-    ranged = sorted(f"{run['mean_acf_rmse']:.3f}" for run in runs.values())
+    ranged = sorted(f"{run['mean_acf_rmse']:.3f}" for name, run in runs.items() if "fourth order" not in name)
     lines = [
         "| autocorrelations, rms difference | recipe of the paper | constant | state-dependent | halves of the data |",
         "|---|---|---|---|---|",
@@ -56,7 +56,7 @@ def readme() -> str:
         "",
         f"The mobility of the four wells is known: its relative error is {known} in the table. With default settings",
         f"and 1e6 samples at dt = {', '.join(coarse)} it is at most {worst:.3f} over three seeds",
-        f"(`python -m benchmarks.sampling_interval`). Kuramoto-Sivashinsky in {len(runs)} runs: "
+        f"(`python -m benchmarks.sampling_interval`). Kuramoto-Sivashinsky in {len(ranged)} runs: "
         f"{ranged[0]} to {ranged[-1]}.",
     ]
     text = "\n".join(lines)
