@@ -55,14 +55,14 @@ DEMOS = {
             UNet1D(normalization="batch"),
             noise_level=0.1,
             batch=128,
-            epochs=20,
+            epochs=30,
             epoch_samples=51_200,
             learning_rate=1e-2,
             average=0.998,
         ),
         mobility=StateDependent(),
         symmetry=TranslationsAndReflections(parity=-1, continuous=True),
-        validation={"members": 256, "duration": 400.0},
+        validation={"members": 256, "duration": 1600.0},
     ),
 }
 
