@@ -1,6 +1,12 @@
-"""How time and memory grow with samples, dimension and members; each measurement in a process of its own."""
+"""How time and memory grow with samples, dimension and members; each measurement in a process of its own.
 
+Sizes beyond memory, thousands of fits and killed runs have scripts of their own: `benchmarks.larger_than_memory`,
+`benchmarks.cluster` and `benchmarks.many`.
+"""
+
+import tempfile
 import time
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,6 +24,17 @@ def run(quick: bool) -> Report:
     grow(report, "moments, 8 variables", "samples", samples, "moment_seconds", function="moments", dimension=8)
     grow(report, "fit, 1e5 samples", "dimension", dimensions, "fit_seconds", function="fit_series", samples=samples[1])
     grow(report, "simulation, 200 steps", "members", members, "simulation_seconds", function="simulation")
+    stored, number = (samples, (4, 8)) if quick else (samples[2:], (32, 128, 512))
+    grow(report, "fit by blocks, 8 variables", "samples", stored, "fit_seconds", function="fit_by_blocks")
+    grow(report, "fit_many, 1e4 x 2 each", "series", number, "fit_seconds", function="fit_together")
+    grow(
+        report,
+        "paths of 200 samples x 8 in a store",
+        "members",
+        members[1:],
+        "simulation_seconds",
+        function="stored_paths",
+    )
     last = report.find("fit, 8 variables", f"samples = {samples[-1]}")
     if last is not None and not quick:
         memory = last.sizes.get("peak_memory_mb", np.inf)
@@ -79,6 +96,45 @@ def fit_series(samples: int, dimension: int) -> dict[str, float]:
     started = time.perf_counter()
     el.fit(series, score=el.KGMM(noise_level=0.1) if dimension <= 6 else el.DenoisingScore(noise_level=0.1, epochs=10))
     return {"fit_seconds": time.perf_counter() - started, "before_mb": before, "input_mb": samples * dimension / 2**17}
+
+
+def fit_by_blocks(samples: int) -> dict[str, float]:
+    import effective_langevin as el
+
+    from .larger_than_memory import DT, write_store
+
+    with tempfile.TemporaryDirectory() as folder:
+        write_store(store := Path(folder) / "series.zarr", samples)
+        before, started = peak_memory_mb(), time.perf_counter()
+        el.fit(el.read(store, dt=DT, chunks="auto"), score=el.Gaussian(), mobility=el.IntegratedResponse())
+        seconds = time.perf_counter() - started
+    return {"fit_seconds": seconds, "before_mb": before, "input_mb": samples * 8 / 2**18}
+
+
+def fit_together(series: int) -> dict[str, float]:
+    import effective_langevin as el
+
+    from .many import SAMPLES, make_series
+
+    made, before = make_series(series), peak_memory_mb()
+    with tempfile.TemporaryDirectory() as folder:
+        started = time.perf_counter()
+        found = el.fit_many(made, out=folder, score=el.Gaussian())
+        seconds = time.perf_counter() - started
+    assert len(found.models) == series
+    return {"fit_seconds": seconds, "before_mb": before, "input_mb": series * SAMPLES * 2 / 2**17}
+
+
+def stored_paths(members: int) -> dict[str, float]:
+    import effective_langevin as el
+
+    series = el.systems.OrnsteinUhlenbeck.rotating(8).simulate(200.0, dt=0.1, seed=0)
+    model, before = el.fit(series, score=el.Gaussian()), peak_memory_mb()
+    with tempfile.TemporaryDirectory() as folder:
+        started = time.perf_counter()
+        model.simulate(19.9, members=members, seed=1, out=Path(folder) / "paths.zarr")
+        seconds = time.perf_counter() - started
+    return {"simulation_seconds": seconds, "before_mb": before, "input_mb": members * 200 * 8 / 2**18}
 
 
 def moments(samples: int, dimension: int) -> dict[str, float]:
