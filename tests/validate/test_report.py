@@ -9,6 +9,7 @@ import pytest
 from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 from oracles.browser import CHROMIUM, inspect_page
+from scipy.signal import lfilter
 
 import effective_langevin as el
 from effective_langevin.estimate.mobility.evidence import Agreement, Estimate
@@ -151,6 +152,15 @@ def test_the_words_follow_the_model(validation):
     still = replace(validation.model, mobility=replace(mobility, matrix=mobility.symmetric, replicas=symmetric))
     assert len(ModelDescription(still).findings()) == 2
     assert ModelDescription(still).rotation_rows() == []
+
+
+def test_a_model_of_two_variables_with_delays_is_described():
+    first, second = lfilter([1.0], [1.0, -1.6, 0.8], np.random.default_rng(0).normal(size=(2, 3000)), axis=1)
+    series = el.TimeSeries(np.stack([first, second + np.roll(first, 1)], axis=1), 1.0)
+    model = el.fit(series, score=el.Gaussian(), mobility=el.LogCorrelation(), memory="delays:1", check="off")
+    described = ModelDescription(model)
+    assert described.rotation_rows() == []  # withheld beside delays, whose noise cannot be told apart
+    assert described.findings()[0].meaning.startswith("correlations begin to decay over")
 
 
 def test_a_period_that_is_hardly_known_is_not_written(validation):

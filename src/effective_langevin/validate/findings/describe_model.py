@@ -187,7 +187,8 @@ class ModelDescription:
     def _planes(self) -> list[str]:
         """Describe each plane: from which variable towards which, with signs."""
         words = []
-        for first, second in self.circulation.planes / self.model.standardizer.std:
+        observed = self.model.standardizer.std[: self.model.space.observed]
+        for first, second in self.circulation.planes / observed:
             size = first**2 + second**2
             if size.max() < _TAKES_PART * size.sum():
                 words.append("in a plane of many variables")
