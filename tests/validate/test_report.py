@@ -160,7 +160,10 @@ def test_a_model_of_two_variables_with_delays_is_described():
     model = el.fit(series, score=el.Gaussian(), mobility=el.LogCorrelation(), memory="delays:1", check="off")
     described = ModelDescription(model)
     assert described.rotation_rows() == []  # withheld beside delays, whose noise cannot be told apart
-    assert described.findings()[0].meaning.startswith("correlations begin to decay over")
+    relaxation, noise, *_ = (finding.meaning for finding in described.findings())
+    assert relaxation.startswith("correlations begin to decay over")
+    assert all(f"{name} by" in noise for name in ("x1", "x2"))
+    assert "past" not in noise
 
 
 def test_a_period_that_is_hardly_known_is_not_written(validation):

@@ -119,11 +119,12 @@ class ModelDescription:
         return f"{span}."
 
     def _noise(self) -> str:
-        """Compare the noise over one sampling interval with the spread of each variable."""
+        """Compare the noise over one sampling interval with the spread of each variable but delayed ones."""
         model = self.model
+        told = model.dimension if model.space.rates else model.space.observed
         if model.dimension > _VARIABLES:
             return ""
-        step = np.sqrt(2 * np.diagonal(model.mobility.symmetric) * model.dt)
+        step = np.sqrt(2 * np.diagonal(model.mobility.symmetric) * model.dt)[:told]
         parts = [
             f"{name} by {short(float(s))}{after_number(unit)} ({short(float(100 * s / std))} % of its spread)"
             for name, unit, s, std in zip(model.names, model.units, step, model.standardizer.std)
